@@ -181,7 +181,7 @@ def _check(model: Estimator, method: object) -> None:
     if not hasattr(model, "result_") and not isinstance(model, ConlluPipeline):
         raise ValueError(f"{type(model).__name__} is no fitted estimator of partwise")
     kind_of(model)  # ValueError if there are no files for it
-    # What answers, and nothing that would write or train.
+    # Methods that predict are allowed, methods that write files or train are not.
     known = isinstance(method, str) and method.startswith(("predict", "decision_function", "annotate"))
     if not known or not callable(getattr(model, str(method), None)):
         raise ValueError(f"{type(model).__name__} has no method {method!r} that predicts")

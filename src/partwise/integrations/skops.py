@@ -17,7 +17,7 @@ from typing import Any
 from partwise.integrations import model_from_bytes, model_to_bytes
 from partwise.model_files import ModelFormatError
 
-#: What a file with packed estimators asks to be trusted.
+#: The types that skops must be told to trust in files with packed estimators.
 TRUSTED = ["partwise.integrations.skops.Packed"]
 
 
@@ -45,6 +45,6 @@ class Packed:
 
     def __setstate__(self, state: object) -> None:
         data = state.get("model") if isinstance(state, dict) else None
-        if not isinstance(data, bytes | bytearray):  # bytes() of a number would be that many
+        if not isinstance(data, bytes | bytearray):  # bytes(n) of a number n would be n zeros
             raise ModelFormatError("a packed estimator has no model file in it")
         self.estimator = model_from_bytes(bytes(data))

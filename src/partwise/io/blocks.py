@@ -14,7 +14,7 @@ from partwise._core import ParseError
 from partwise.io.errors import FormatError
 from partwise.io.files import DAMAGES, Path, open_bytes
 
-#: Seconds to wait for more input: a program that fills a pipe needs some time after it was emptied.
+#: Seconds to wait for more input: a program needs some time to fill a pipe again.
 PATIENCE = 0.01
 
 #: A function that returns where a text may be cut (0: nowhere), given the text and the beginning of a line before which
@@ -36,7 +36,7 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
     FormatError if a gzip file is damaged or cut short, or a block of it is out of proportion (see `unpack_limit`).
     """
     held, line = bytearray(), 1
-    seen, fresh = 0, False  # where the last line began that `cut` has seen, whether there are lines after it
+    seen, fresh = 0, False  # the beginning of the last line that `cut` was given, and whether more lines have come
     with open_bytes(path) as (file, packed):
         while chunk := _read(file, packed is not None, size - len(held) if len(held) < size else size, path):
             held += chunk
@@ -61,7 +61,7 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
 
 def _read(file: BufferedIOBase, packed: bool, size: int, path: Path) -> bytes:
     try:
-        # `read1` takes what a pipe has, without waiting for more.
+        # `read1` returns the bytes that a pipe has now, without waiting for more.
         return file.read(size) if packed else file.read1(size)
     except DAMAGES as error:
         raise FormatError(f"damaged gzip file ({error})", path) from None
@@ -71,7 +71,7 @@ def _more_is_ready(file: BufferedIOBase) -> bool:
     """Return whether there is more to read. `read1` leaves nothing in Python's buffer, so the system knows."""
     try:
         return bool(select.select([file], [], [], PATIENCE)[0])
-    except (OSError, ValueError, TypeError):  # not a file of the system, or one that it cannot tell about
+    except (OSError, ValueError, TypeError):  # `select` cannot be used on this kind of file
         return True
 
 

@@ -34,7 +34,7 @@ KEY = re.compile(r"[^\s=|.,\[\]+-]+(?:\[[^\s=|.,\[\]]+\])?")
 _PAIR = re.compile("([0-9]{1,18})([-.])([0-9]{1,18})")
 
 DIALECTS = ("conllu", "conllx")
-#: Errors that a lenient reader keeps.
+#: The most errors that a lenient reader keeps.
 KEPT_ERRORS = 20
 #: Bytes that are read at a time.
 _BLOCK = 1 << 20
@@ -470,7 +470,7 @@ def column_values(sentences: Iterable[ConlluSentence], columns: Sequence[Column]
     def value(cell: str, column: Column, sentence: ConlluSentence, word: int) -> str:
         if column.key is None:
             return cell
-        if column.number == MISC:  # anything goes there
+        if column.number == MISC:  # which has no fixed form
             pairs = dict(entry.split("=", 1) for entry in reversed(cell.split("|")) if "=" in entry)
             return pairs.get(column.key, BLANK)
         if cell not in known:

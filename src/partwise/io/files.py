@@ -28,13 +28,13 @@ except ImportError:  # Windows
 Path = str | os.PathLike[str]
 
 _GZIP = b"\x1f\x8b"
-#: What reading a damaged gzip file raises.
+#: The exceptions that reading a damaged gzip file raises.
 DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
 #: A gzip file may unpack to this many bytes whatever its size, and to this many times its size. Columns and
 #: treebanks unpack to 3 to 10 times their size; gzip allows a thousand times.
 UNPACKED, RATIO = 3 << 19, 25
 _CHUNK = 1 << 18
-#: Entries of a folder that are searched for leftovers: a save must not take longer the more files lie beside it.
+#: The most entries of a folder to search for leftovers, so that saving to a large folder is not slow.
 MOST = 10_000
 _limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
 
@@ -61,7 +61,7 @@ class Packed:
     def __init__(self, file: BinaryIO, path: Path, size: int = 0) -> None:
         self._file, self._path, self._size = file, path, size
         self._read = 0
-        with suppress(OSError, AttributeError):  # of a pipe only what was read so far is known
+        with suppress(OSError, AttributeError):  # the size of a pipe is not known
             status = os.fstat(file.fileno())
             self._size = status.st_size if stat.S_ISREG(status.st_mode) else size
 

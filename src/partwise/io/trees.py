@@ -18,9 +18,9 @@ from partwise.support.arrays import Ints
 
 Tree: TypeAlias = tuple[Any, ...]
 
-#: The tag of what is not in the text: traces and other empty elements.
+#: The tag of traces and other empty elements, which are not in the text.
 EMPTY = "-NONE-"
-#: What follows a label: function tags and indices (NP-SBJ-1, NP=2), a second choice (ADVP|PRT).
+#: The part after a label: function tags and indices (NP-SBJ-1, NP=2), an alternative label (ADVP|PRT).
 _SUFFIX = re.compile(r"(?<=.)[-=|].*", re.DOTALL)
 #: How the Penn treebank writes brackets, which cannot be written in trees.
 BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
@@ -93,7 +93,7 @@ def write_trees(path: Path, trees: Iterable[Tree]) -> None:
 def format_tree(tree: Tree) -> str:
     """Return a tree in brackets, on one line."""
     parts: list[str] = []
-    # What is yet to be written, the next node last; None closes a bracket.
+    # Nodes still to be written, the next one last; None: a closing bracket.
     waiting: list[object] = [tree]
     if not isinstance(tree, tuple):
         raise ValueError(f"{tree!r} is not a tree: expected a tuple of a label and children")
@@ -178,7 +178,7 @@ def words_of(tree: Tree) -> list[str]:
 
 def postorder(tree: Tree) -> Iterator[Tree]:
     """Yield all nodes, each after its children, from left to right; words are not nodes."""
-    # Each node twice: the first time to put its children on top of it.
+    # Each node is taken twice: the first time its children are put on top of it.
     waiting: list[tuple[Tree, bool]] = [(tree, False)]
     while waiting:
         node, seen = waiting.pop()
@@ -201,7 +201,7 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what:
     labels are cut to what is before their function tags. what: the name of the tree in messages.
     """
     check_tree(tree, what)
-    # Children that are ready, from left to right; None where nothing was left.
+    # Cleaned nodes whose parent is still to come, from left to right; None: nothing is left of the node.
     ready: list[Tree | None] = []
     for node in postorder(tree):
         label = bare_label(node[0]) if functions else node[0]

@@ -53,10 +53,10 @@ MODEL = Kind("partwise model", FORMAT_VERSION, "model file", ModelFormatError, _
 _PREFIX = b'{"__metadata__":{"sha256":"'
 _BLANK = b"0" * 64
 _DIGEST = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
-#: Headers hold labels and settings, no more; safetensors draws the line there too.
+#: The largest header in bytes, as in safetensors: headers hold labels and settings alone.
 MAX_HEADER = 100_000_000
 _CHUNK = 1 << 24
-#: What runs short of memory, in the words of its error.
+#: What errors about memory say the program was doing.
 READING = "reading this model file"
 _PIPE_CHUNK = 1 << 20
 #: Bytes from which a file is mapped into memory.
@@ -127,7 +127,7 @@ def save(
 
 def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) -> None:
     """Write metadata and arrays to an open file. `read` asks for a "format" and a "format_version" in the metadata."""
-    # The widest first: every array is then aligned to its own width.
+    # With the widest type first, each array is aligned to the width of its type.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     plain = [np.ascontiguousarray(arrays[name], arrays[name].dtype.newbyteorder("<")) for name in order]
     if strange := [array.dtype for array in plain if array.dtype not in _NAMES]:

@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "segment": ("partwise.estimators.segment_tagger", "SegmentTagger"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }
-#: Classes that `register` was given, by kind: no module need have them under their names.
+#: Classes that `register` was given, by kind: a class may be missing from its module (made in a function, say).
 _GIVEN: dict[str, Class] = {}
 
 
@@ -129,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     except ContainerError as error:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        # What a loss, a solver, a layout or an option refuses.
+        # Raised for invalid values by a loss, a solver, a layout or an option.
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
 
 
@@ -141,7 +141,7 @@ def _load(source: container.Source) -> Estimator:
         settings = container.parse_json(metadata.get("settings", ""))
     if not isinstance(settings, dict):
         raise ModelFormatError("has settings that cannot be read")
-    parts = ModelParts(kind, settings, arrays, int(metadata["format_version"]))  # a version that the container knows
+    parts = ModelParts(kind, settings, arrays, int(metadata["format_version"]))  # `parse` has checked it
     return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
 
 
@@ -181,7 +181,7 @@ def from_parts(cls: Class, parts: ModelParts) -> Estimator:
     if "solver" in found:
         values |= _decode_solver(found["solver"])
     loss = values.get("loss")
-    if isinstance(loss, Loss) and LOSSES.get(loss.name) == loss:  # one that is known by its name, and means the same
+    if isinstance(loss, Loss) and LOSSES.get(loss.name) == loss:  # the registered loss of this name is the same
         values["loss"] = loss.name
     for name in cls._phrases:
         if not isinstance(values.get(name), dict | None):  # names of files that would be read

@@ -104,7 +104,7 @@ class ModelParts:
     def stored_floats(self, name: str, *shape: int | None) -> InputRows:
         """Return finite numbers of this shape (None: any length), as float64 or float32."""
         found = self._array(name, "f", shape)
-        # A sum is finite unless a value is not, or it overflows: only then every value is looked at.
+        # If the sum is finite, so are all values. If not, it may have overflowed: then each value is checked.
         with np.errstate(invalid="ignore", over="ignore"):
             finite = math.isfinite(float(found.sum(dtype=np.float64)))
         if not finite and not np.isfinite(found).all():

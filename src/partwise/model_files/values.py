@@ -28,15 +28,15 @@ _NUMBERS = {
     *(f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)),
 }
 
-#: What every loss in a model file has.
+#: The fields that every loss in a model file has.
 _LOSS = {"name", "temperature", "cost_scale"}
 
-#: The numbers of a certificate, and those that earlier files do not have: 0 there.
+#: The numbers of a certificate, and a number that earlier files lack, which is then 0.
 _CERTIFICATE = ("primal", "dual", "gap", "passes", "seconds", "l2")
 _LATER = ("l1",)
 
-#: The longest label (in characters) with which labels, and predictions, are arrays of NumPy's strings: in such an array
-#: each string takes as much memory as the longest.
+#: Labels, and predictions, are arrays of NumPy's strings if no label has more characters: in such an array each string
+#: takes as much memory as the longest.
 LONGEST = 100
 
 
@@ -115,7 +115,7 @@ def decode(value: Json) -> Json:
             return {decode(key): decode(each) for key, each in inner}
         except TypeError:
             raise ModelFormatError("has a setting whose keys cannot be keys") from None
-    # An entry that a later release adds to losses is not in the files of earlier ones.
+    # Files of earlier releases lack the fields that later releases have added to losses.
     if kind == "loss" and isinstance(inner, dict) and _LOSS <= set(inner) <= {item.name for item in fields(Loss)}:
         numbers = inner["temperature"], inner["cost_scale"]
         if isinstance(inner["name"], str) and all(type(number) in (int, float) for number in numbers):

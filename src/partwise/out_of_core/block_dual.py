@@ -76,9 +76,9 @@ from partwise.support.arrays import Floats, Ints
 FIRST_POWER, LEAST_POWER = 0.7, 0.4
 #: A fall of D, relative to 1 + its gains, that counts as rounding.
 ROUNDING = 1e-12
-#: Sigma over the overlap of the last rounds.
+#: Sigma divided by the largest overlap of the last two rounds.
 MARGIN = 1.2
-#: The factor of a sigma with which D would fall.
+#: The factor by which sigma grows if D would fall.
 LARGER = 2.0
 #: Between two writings of files, if blocks are also kept in memory: rounds and seconds, at least, and rounds, at most.
 #: A process that has lost the blocks makes these rounds again, from the weights that each began with.
@@ -130,9 +130,9 @@ class BlockDualState(State):
     saved: Ints = field(init=False)
     spare: Ints = field(init=False, compare=False)
     cleanup: "weakref.finalize[..., BlockDualState] | None" = field(default=None, init=False, compare=False)
-    #: Whether the blocks that this process keeps are dropped with the state.
+    #: Whether the blocks in this process's memory will be dropped together with the state.
     known: bool = field(default=False, init=False, compare=False)
-    #: The folder above that of the files; None: the problem's.
+    #: The parent of the folder of files; None: the folder that the problem's executor names.
     home: str | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -78,7 +78,7 @@ def _open_for_writing(path: str, spare: str) -> Iterator[BinaryIO]:
     """Open a file to write to, which gets its name when it is complete."""
     try:
         file = open(spare, "r+b") if spare else None  # noqa: SIM115
-    except FileNotFoundError:  # overwritten by a process that did the same work and has gone
+    except FileNotFoundError:  # another process did the same work, and has used the file
         file = None
     if file is None:
         with atomic_write(path, sync=False) as new:

@@ -41,7 +41,7 @@ Future = Any
 #: A function that a worker is to call, and its arguments.
 Task = tuple[Any, ...]
 
-#: Seconds between looks at the cluster while a task is waited for.
+#: Seconds between checks of the cluster while a task is waited for.
 LOOK = 0.5
 #: Batches that are worked on in one task, at most: a task costs the scheduler as much as 10,000 tokens a worker. Of
 #: answers with a number per weight a task holds so many numbers, or one answer.
@@ -211,7 +211,7 @@ def results(
 
     restricted = bool(known)
     for number in range(len(futures)):
-        seen = time.monotonic()  # when there was a worker
+        seen = time.monotonic()  # the last time that there was a worker
         while True:
             future = futures[number]
             try:
@@ -220,7 +220,7 @@ def results(
             except (KilledWorker, NoWorkerError) as error:
                 raise ClusterError(f"workers were lost again and again while they did a task ({error})") from None
             except (CancelledError, UnboundLocalError) as error:
-                # The second is what `distributed` makes of a wait that is cancelled itself, unless a task raised it.
+                # `distributed` raises UnboundLocalError if the wait itself is cancelled; a task may raise it, too.
                 if isinstance(error, UnboundLocalError) and future.status == "error":
                     raise
                 raise ClusterError("the scheduler has gone, or has cancelled the tasks of this run") from None

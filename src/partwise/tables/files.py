@@ -152,7 +152,7 @@ def _answered(team: list[TablePredictor], batches: Batches, kept: list[str] | No
     idle, waiting, first = list(team), deque[Future[pa.RecordBatch]](), 0
 
     def label(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        predictor = idle.pop()  # there are as many as threads
+        predictor = idle.pop()  # there is one for each thread
         try:
             return predictor.batch(batch, kept, first)
         finally:
@@ -194,14 +194,14 @@ def _opened(path: str) -> Iterator[tuple[pa.Schema, Callable[[list[str], int], B
     """
     if path == "-":
         reader = pa.ipc.open_stream(standard_input())
-        # Each batch is answered when it has come: the sender may wait for the answers.
+        # Batches are not joined: the sender may wait for the answers to a batch.
         yield reader.schema, partial(_arrow_batches, reader)
         return
-    with open(path, "rb") as plain:  # errors as for any file
+    with open(path, "rb") as plain:  # raises the usual errors
         magic = plain.read(6)
     if _is_parquet(path):
         with pa.OSFile(path, "rb") as file:
-            # Without a buffer a column of a whole row group would be held.
+            # Without `buffer_size` a column of a whole row group would be in memory.
             table = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
             yield table.schema_arrow, partial(_parquet_batches, table)
         return
@@ -219,7 +219,7 @@ def _is_parquet(path: str) -> bool:
 
 
 def _parquet_batches(file: pq.ParquetFile, names: list[str], most: int) -> Batches:
-    # Bytes per row by the first row groups; words of a dictionary count as numbers.
+    # The bytes per row are estimated by the first row groups.
     size, rows = 0, 0
     for k in range(min(file.metadata.num_row_groups, 20)):
         group = file.metadata.row_group(k)
@@ -285,7 +285,7 @@ class TableWriter(AbstractContextManager["TableWriter"]):
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, path: str) -> None:
         self._schema = self._written = schema
-        self._live = path == "-"  # someone may wait for it at the other end
+        self._live = path == "-"  # another program may wait for each batch
         if _is_parquet(path):
             self._writer = pq.ParquetWriter(file, schema)
         elif self._live:

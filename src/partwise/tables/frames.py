@@ -13,7 +13,7 @@ from partwise.tables.token_table import Frame, TokenTable, check_string, fields_
 
 #: One name of a column, or several.
 Names = str | Sequence[str]
-#: What tokens are made of: names of columns, or {field: column}.
+#: The columns of which tokens are made: names of columns, or {field: column}.
 Fields = list[str] | dict[str, str]
 
 

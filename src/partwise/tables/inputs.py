@@ -105,7 +105,7 @@ class NumbersInput(Input):
         n = self.width = int(model.n_features_in_)
         super().__init__(columns, f"{n} columns of numbers, or one of lists of {n} numbers or maps index: number")
         self.feature_names = getattr(model, "feature_names_in_", None)
-        # A model of svmlight rows counts as its training file did, others as matrices do.
+        # A model trained on an svmlight file counts columns as the file does, other models from 0.
         settings = getattr(model, "input_settings_", None)
         self.first = 0 if settings is None or settings.get("zero_based") else 1
 

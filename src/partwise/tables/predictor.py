@@ -152,7 +152,7 @@ class TablePredictor:
             columns = [list_array(column, lengths) for column in columns]
         try:
             found = self._predict(self._input.read(names, columns))
-        except TableError as error:  # whose row is one of those that are present
+        except TableError as error:  # its row counts the rows that are not null
             row = None if error.row is None else int(rows[error.row])
             raise TableError(error.message, error.column, row).placed(first) from None
         except (ValueError, pa.ArrowException) as error:
@@ -229,7 +229,7 @@ class TablePredictor:
                 values, dtype = series.to_numpy(), series.dtype
             elif pa.types.is_struct(field.type.value_type):
                 values, dtype = column.to_pylist(), object
-            else:  # which takes a tenth of the time
+            else:  # ten times as fast as `to_pylist`
                 values, dtype = [None if v is None else v.tolist() for v in column.to_pandas()], object
             out[field.name] = pd.Series(values, index=frame.index, dtype=dtype)
         return out

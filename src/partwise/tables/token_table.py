@@ -17,7 +17,7 @@ from partwise.tables.answers import Head
 if TYPE_CHECKING:
     from narwhals.typing import IntoDType
 
-#: A data frame, of any library in what users give and of narwhals inside of this module.
+#: A data frame: of any library if a user gives it, of narwhals inside this module.
 Frame = Any
 #: Values of a column, or of the sentences: whatever the frame holds.
 Value = Any

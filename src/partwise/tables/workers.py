@@ -27,7 +27,7 @@ def load_cached(path: str | os.PathLike[str]) -> Estimator:
     """
     name = os.path.abspath(os.fspath(path))
     status = os.stat(name)
-    with _READING:  # threads of a worker begin at the same time
+    with _READING:  # threads that begin at the same time read the file once
         return _load_last(name, status.st_mtime_ns, status.st_size)
 
 
@@ -66,7 +66,7 @@ def predict_dask(
 
     if isinstance(model, (str, os.PathLike)):
         shared: Any = os.path.abspath(os.fspath(model))
-        fitted = load_cached(shared)  # refused here, and not by every worker
+        fitted = load_cached(shared)  # so that an invalid file is refused before the workers begin
     else:
         fitted, shared = model, delayed(model, pure=False, traverse=False)
     is_bag = _is(data, "dask.bag", "Bag")
@@ -134,7 +134,7 @@ def _label_frame(frame: Data, model: Estimator, options: dict[str, Any], partiti
         _refuse_written_lists(frame, options["columns"])
         return TablePredictor(_opened(model), **options).frame(frame)
     except TableError as error:
-        if partition_info is None:  # the frame without rows that tells the types
+        if partition_info is None:  # the empty frame from which Dask learns the types
             raise
         raise _placed(error, partition_info["number"]) from error
 

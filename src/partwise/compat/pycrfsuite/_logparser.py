@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 _NUMBER = r"(\d+\.\d+)"
-#: Lines of an iteration with one number: what begins it, the key of its number, its type.
+#: Lines of an iteration with one number: the beginning of the line, the key and the type of its number.
 _FIELDS: list[tuple[str, str, Callable[[str], Any]]] = [
     ("Loss", "loss", float),
     ("Feature norm", "feature_norm", float),
@@ -65,7 +65,7 @@ class TrainLogParser:
         event = self._event(line)
         if event is not None:
             begin = self.events[-1][2] if self.events else 0
-            # The line that shows that something is over belongs to what comes next.
+            # The line that completes these two events is the first line of the next event.
             self.events.append((event, begin, len(self.log) - (event in ("prepared", "optimization_end"))))
         return event
 

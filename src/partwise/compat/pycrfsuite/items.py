@@ -69,7 +69,7 @@ def packed_of(given: Items) -> PackedItems:
     if isinstance(given, ItemSequence):
         return given.packed
     items = list(given)
-    packed = PackedItems.read(items, ":")  # None: an unusual form, or an error, of which Python takes care
+    packed = PackedItems.read(items, ":")  # None: an unusual form, or an error, for the Python code
     return PackedItems.of_lists(sequence_of(items)) if packed is None else packed
 
 
@@ -81,7 +81,7 @@ def token_of(item: Item, strings: dict[str, str]) -> list[str] | dict[str, float
     names, values = item
     kept = [strings.setdefault(name, name) for name, value in zip(names, values, strict=True) if value]
     if all(value in (0.0, 1.0) for value in values):
-        return kept[:]  # without room to grow
+        return kept[:]  # a copy takes less memory: a list that has grown has spare room
     total: dict[str, float] = {}
     for name, value in zip(kept, filter(None, values), strict=True):
         total[name] = total.get(name, 0.0) + value

@@ -79,7 +79,7 @@ class Tagger:
 
     _calls: NamedChain | _OneLabel | None
     _chain: LinearChain | None
-    _labels: dict[str, int]  # their numbers in calls
+    _labels: dict[str, int]  # the labels' numbers in `_calls`
     _set: _Set | None
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Tagger:
         """Return the best labels of a sequence, by default of the one that was set."""
         calls = self._opened()
         current = self._current() if xseq is None else _Set(self._read([xseq]))
-        self._set = current  # threads that share a tagger: each has the labels of what it gave
+        self._set = current  # `current` is kept: another thread may set `_set` before the next line
         answer: list[str] = calls.best(current.rows)[0]
         return answer
 

@@ -22,7 +22,7 @@ from partwise.model_files.foreign.linear_chain import LinearChain, names_of
 from partwise.solvers import Progress
 from partwise.support.arrays import Floats
 
-#: The largest number of iterations there is.
+#: The largest number of iterations that CRFsuite can have.
 MOST = 2**31 - 1
 Value = bool | int | float | str
 #: An item as estimators take it, and a sequence of items with its labels.
@@ -121,7 +121,7 @@ def _estimator_parameters(algorithm: str, chosen: dict[str, Any]) -> dict[str, A
             raise ValueError(f"{name} must be a finite number >= 0, got {chosen[name]:g}")
     l1, l2 = chosen.get("c1", 0.0), 2.0 * chosen["c2"]
     found |= {"solver": "sgd", "tol": 1e-2} if algorithm == "l2sgd" else {"tol": 10.0 * chosen["delta"]}
-    # Without any penalty there is no optimum to certify: one that does not show takes its place.
+    # Without any penalty there may be no optimum: a tiny penalty makes one.
     return found | penalty_parameters(l1, l2 if l1 or l2 else 1e-8)
 
 
@@ -154,7 +154,7 @@ class BaseTrainer:
             self.set_params(params)
 
     _sequences: list[tuple[list[Token], list[str], int]]
-    #: Every name and label once, however often it occurs.
+    #: The one object that stands for each name and label, to save memory.
     _strings: dict[str, str]
 
     def message(self, message: str) -> None:
@@ -306,7 +306,7 @@ class _Log(TrainingCallback):
         )
 
     def __call__(self, progress: Progress) -> None:
-        # An iteration is a pass where somebody looks at them; else it is a certificate, which costs nothing then.
+        # If iterations are shown, an iteration is a pass; else it is a certificate that the solver computes anyway.
         each_pass = self.trainer.verbose or bool(self.held)
         certificate = progress.certificate if progress.fresh or not each_pass else progress.record()
         if certificate is None or not (progress.fresh or each_pass):

@@ -29,7 +29,7 @@ _NAMES = {
     "calibration_max_trials": "calibration.max_trials",
     "pa_type": "type",
 }
-#: Parameters that are no parameters of an algorithm.
+#: Parameters that do not belong to an algorithm.
 _OTHERS = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"}
 
 

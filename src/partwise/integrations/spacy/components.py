@@ -33,7 +33,7 @@ UPOS = frozenset(
 )
 #: The relation of spaces to the word beside them, and that of arcs without a name, which spaCy would take for missing.
 ANY_RELATION = "dep"
-#: What taggers of CoNLL-U set, by the names of their targets.
+#: The token attributes that taggers of CoNLL-U set, by the names of their targets.
 TARGETS = {"upos": "pos", "xpos": "tag", "lemma-rule": "lemma", "feats": "morph"}
 
 #: A fitted estimator of partwise: which methods it must have is up to the component.

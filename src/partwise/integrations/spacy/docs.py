@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from spacy.tokens import Doc, Span, Token
 
-#: What a column may be: a token's text for each name. CoNLL-U's names, and spaCy's.
+#: The functions that return a token's text for a column, by CoNLL-U's and spaCy's names of columns.
 COLUMNS: dict[str, Callable[[Token], str]] = {
     "form": lambda token: token.text,
     "lemma": lambda token: token.lemma_,
@@ -19,7 +19,7 @@ COLUMNS: dict[str, Callable[[Token], str]] = {
     "ent": lambda token: f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O",
 }
 COLUMNS |= {"text": COLUMNS["form"], "pos": COLUMNS["upos"], "tag": COLUMNS["xpos"], "morph": COLUMNS["feats"]}
-#: What a parser reads.
+#: The columns that a parser reads.
 WORD = ("form", "lemma", "upos", "xpos", "feats")
 #: The value of a column that a token does not have, as in CoNLL-U.
 BLANK = "_"

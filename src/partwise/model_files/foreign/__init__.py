@@ -12,11 +12,11 @@ from partwise.support.memory import check_room
 if TYPE_CHECKING:
     from partwise.model_files.foreign.linear_chain import Tool
 
-#: In so many first bytes every format says what it is, and how long.
+#: The bytes at the beginning of a file from which its format and its length are known.
 START = 256
 TOOLS = (crfsuite.TOOL, wapiti.TOOL, crfpp.TOOL)
 _PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
-#: What others' files begin with, and what to say of them.
+#: The beginnings of files that cannot be read here, and what errors say of them.
 _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"d\0\0\0\0\0\0\0", "is a binary model of CRF++: give its text form, MODEL.txt of crf_learn -t"),
     (b"\xac\xed\0\x05", "is a serialised Java object (MALLET, Stanford NER, OpenNLP): train again on the same data"),

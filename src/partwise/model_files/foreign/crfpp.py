@@ -68,7 +68,7 @@ class _Reader:
         if wrong.any():
             k = int(order[np.flatnonzero(wrong)[0]])
             raise _error(f"{names[k][:60]!r} has weights that are others' or none", name_line + k)
-        # Weights of 0 are left out, and those that are no name's.
+        # Weights that are 0, or do not belong to a name, are left out.
         used = np.flatnonzero(weights) if names else np.empty(0, dtype=np.int64)
         owner = order[np.searchsorted(starts[order], used, side="right") - 1]
         within = used - starts[owner]

@@ -160,7 +160,7 @@ def limit(start: bytes, length: int | None) -> int:
     return max(int.from_bytes(start[4:8], "little"), len(start))
 
 
-#: CRFsuite's files; dicts are read as sklearn-crfsuite does.
+#: CRFsuite's files; names and strings of dicts are joined as sklearn-crfsuite joins them.
 TOOL = Tool("CRFsuite", MAGIC, ":", limit, parse)
 
 

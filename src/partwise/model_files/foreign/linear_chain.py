@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Bytes that a table of transitions may take whatever the size of the file, and how many times the file's size.
 TABLE, RATIO = 1 << 26, 100
-#: A text model from a pipe, whose header does not say its length, may take this many bytes, and so many per weight.
+#: A text model from a pipe may have the larger of these: a number of bytes, and bytes per weight of its header.
 PIPED, PER_WEIGHT = 3 << 19, 256
 
 

@@ -133,7 +133,7 @@ class PartitionExecutor(Executor):
     def run(self, work: Work[T], references: Sequence[BatchReference], blocks: Blocks) -> Iterator[T]:
         with closing(self.opened(references, work.loss)) as batches:
             for _, block in zip(references, blocks, strict=True):
-                # The batch gets no name here: its memory is released before the next but one is read.
+                # No variable holds the batch, so that its memory is released before the next batch but one is read.
                 yield work.on(next(batches), block)
 
     def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:

@@ -79,7 +79,7 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
     clear_left(target)
     with temporary_beside(target, os.mkdir, name) as temporary:
         yield temporary
-        aside = f"{temporary}.old"  # not the name of a leftover: a process that is killed just here loses nothing
+        aside = f"{temporary}.old"  # a name that `clear_left` does not remove, in case the process is killed here
         if old:
             os.replace(target, aside)
         try:
@@ -88,7 +88,7 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
             if old:
                 os.replace(aside, target)
             raise
-    if old and not _others(aside):  # some may have come meanwhile
+    if old and not _others(aside):  # another process may have added files meanwhile
         shutil.rmtree(aside, ignore_errors=True)
 
 
@@ -109,7 +109,7 @@ class _Writer:
 
     def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
         self.folder, self.model, self.batch_size, self._blocks = folder, model, batch_size, blocks
-        self.estimator = copy.copy(estimator)  # checks of data leave attributes behind
+        self.estimator = copy.copy(estimator)  # checks of data set attributes
         self.n_jobs = count_jobs(estimator.n_jobs)
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
