@@ -120,11 +120,11 @@ class DependencyParser(TreeParser[TreeModel]):
         for i, sentence in enumerate(sentences):
             if not hasattr(sentence, "with_tree"):
                 raise ValueError(f"sentence {i} is not a ConlluSentence: use predict")
-        parsed, named = [], self._model.labeller is not None
-        for sentence, tree in zip(sentences, self.predict(sentences, allowed=allowed), strict=True):
-            columns = ([head for head, _ in tree], [name for _, name in tree]) if named else (tree,)
-            parsed.append(sentence.with_tree(*columns))
-        return parsed
+        trees = self.predict(sentences, allowed=allowed)
+        if self._model.labeller is None:
+            return [sentence.with_tree(heads) for sentence, heads in zip(sentences, trees, strict=True)]
+        pairs = zip(sentences, trees, strict=True)
+        return [sentence.with_tree([head for head, _ in tree], [name for _, name in tree]) for sentence, tree in pairs]
 
     @property
     def blank_columns_(self) -> list[str]:

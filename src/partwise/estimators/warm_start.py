@@ -9,7 +9,7 @@ temperature 0 weights give no dual point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +100,7 @@ def _carried_weights(model: AnyModel, last: AnyModel, problem: Problem) -> Float
 
 def model_of(fitted: Any) -> AnyModel:
     """Return the model that a fitted estimator has, for those who compare its features with another one's."""
-    found: AnyModel = fitted._model
-    return found
+    return cast(AnyModel, fitted._model)
 
 
 def n_shared(old: AnyModel, new: AnyModel) -> int:

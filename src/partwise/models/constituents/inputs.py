@@ -18,11 +18,6 @@ def is_tree(item: object) -> bool:
     return isinstance(item, tuple) and any(isinstance(child, tuple) for child in item)
 
 
-def as_sentences(X: object) -> list[Any]:
-    """Return a list of sentences or trees."""
-    return as_list(X, "X must be a list of sentences", single=is_tree(X))
-
-
 def chart_bytes(n_words: int, n_symbols: int) -> float:
     """Return the bytes of a chart: two triangles of values and two of slopes for each symbol."""
     return 16.0 * n_words * (n_words + 1) * n_symbols
@@ -31,7 +26,7 @@ def chart_bytes(n_words: int, n_symbols: int) -> float:
 def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list[list[str]]:
     """Return the words of all sentences, which may be given as trees; `transform` cleans these."""
     sentences = []
-    for i, item in enumerate(as_sentences(X)):
+    for i, item in enumerate(as_list(X, "X must be a list of sentences", single=is_tree(X))):
         if is_tree(item):
             words = words_of(transform.cleaned(item, f"sentence {i}"))
         elif isinstance(item, (str, bytes, dict)) or not isinstance(item, Sized):
@@ -54,7 +49,7 @@ def read_sentences(X: object, transform: TreeTransform, max_length: int) -> list
 def read_gold(X: object, y: object, transform: TreeTransform, max_length: int) -> list[Tree]:
     """Return the cleaned trees of the training data: y, or X if y is None. They must have the words of X."""
     if y is None:
-        X = y = as_sentences(X)
+        X = y = as_list(X, "X must be a list of sentences", single=is_tree(X))
         for i, item in enumerate(y):
             if not is_tree(item):
                 raise ValueError(f"sentence {i} has no tree: give y, or trees in place of sentences")

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from itertools import cycle, islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -549,5 +549,4 @@ class TreePartitioner(Partitioner):
 def arc_entries(lengths: Ints, table: ArcTable) -> Ints:
     """Return the memory that opened sentences take, in entries: all arcs, two features per template each."""
     each = ARC + FEATURE * 2 * len(table.templates)
-    found: Ints = np.ceil(lengths * (lengths + 1) * (each / ENTRY)).astype(np.int64)
-    return found
+    return cast(Ints, np.ceil(lengths * (lengths + 1) * (each / ENTRY)).astype(np.int64))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -162,8 +162,7 @@ def distinct_types(types: Iterable[Sequence[Hashable]]) -> list[Hashable]:
         raise ValueError("X: types of edges must be hashable, as strings and numbers are") from None
     if any(each is None or each != each for each in found):
         raise ValueError("X: the type of an edge is missing (None or NaN)")
-    ordered: list[Hashable] = sorted_labels(found).tolist()
-    return ordered
+    return cast(list[Hashable], sorted_labels(found).tolist())
 
 
 def _plain_parts(item: object, i: int) -> GraphParts:

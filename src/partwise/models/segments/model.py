@@ -17,7 +17,7 @@ import copy
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -447,8 +447,7 @@ class SegmentModel(SequenceModel):
     def _right(self, truth: Targets, found: Targets, lengths: Ints) -> Booleans:
         """Return whether each position has the right type, and begins a segment where it should."""
         right, guess = self.types.segments(truth, lengths), self.types.segments(found, lengths)
-        same: Booleans = (right.types == guess.types) & (right.begins == guess.begins)
-        return same
+        return cast(Booleans, (right.types == guess.types) & (right.begins == guess.begins))
 
     def split(self, weights: Floats) -> dict[str, Floats]:
         sizes = {name: layout.core.num_weights for name, layout in self.layouts.items()}

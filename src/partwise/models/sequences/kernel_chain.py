@@ -199,9 +199,7 @@ def _read_kernel(parts: ModelParts, n_attributes: int, *shape: int) -> tuple[Par
     kernel = decode(parts.settings.get("kernel"))
     weights = parts.floats("weights", None, *shape)
     n_rows = len(weights)
-    places = None
-    if "places" in parts.arrays:
-        places = np.array(parts.ints("places", n_rows, low=0, high=1 << 62))
+    places = np.array(parts.ints("places", n_rows, low=0, high=1 << 62)) if "places" in parts.arrays else None
     if isinstance(kernel, Precomputed):
         if parts.integer("n_columns", 1) != n_attributes:
             raise ModelFormatError("has a precomputed kernel of another width than its input")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -384,8 +384,7 @@ class SequenceModel(Model[SequenceSource]):
         return float(np.average(right, weights=each))
 
     def _right(self, truth: Targets, found: Targets, lengths: Ints) -> Booleans:
-        right: Booleans = truth.encode(self.classes) == found.encode(self.classes)
-        return right
+        return cast(Booleans, truth.encode(self.classes) == found.encode(self.classes))
 
     def report(self, reading: SequenceReading, labellings: Labellings | None) -> InputReport:
         unknown = reading.source.rows.unknown
