@@ -112,8 +112,7 @@ class Margins:
         self._answers = SlotScores(batch.structure, n_jobs)
         self.loss, self.gold = loss, self._losses.gold
         self.costs, self._largest = self._losses.costs, self._losses.largest
-        #: The largest number of slots with features of an example, at least 1 because of logarithms (the theorem holds
-        #: with any larger number).
+        #: The largest number of slots with features of an example, at least 1 (the theorem allows larger numbers).
         self.most_slots = max(int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max()), 1)
         self._whole = sums_by(self.owner, self.costs % 1.0, batch.n_examples) == 0
         self.best = self._maximize(self.scores)

@@ -67,8 +67,7 @@ MANY_EXAMPLES, MANY_SHORT, SHORT, FEW = 20, 0.5, 60, 2000
 FEW_COLUMNS, FEW_FEATURES = 10_000, 4.5
 #: Dual variables that are always allowed, and further ones per gold part: with all weights penalised, and otherwise.
 DUAL_SIZE, DUAL_PER_PART, DUAL_PER_FREE_PART = 1 << 22, 500, 2000
-#: Curvature above which excessive gap is faster than online EG on the hinge (1000 sentences: equal at 25, faster at
-#: 250).
+#: Curvature above which excessive gap beats online EG on the hinge (1000 sentences: equal at 25, faster at 250).
 WEAK_HINGE = 100.0
 
 

@@ -59,8 +59,7 @@ class InBlocks(NamedTuple):
 class BlockSolver(OnlineSolver[S]):
     """A solver for parts of the examples. A step adds what D gained to `state.raised`."""
 
-    #: Types of its states, and their fields with a number per weight: `weights`, w(alpha), and others that are zero in
-    #: work on parts.
+    #: Types of its states, and their fields with a number per weight: w(alpha), and others, zero in work on parts.
     state_types: ClassVar[tuple[type[OnlineState], ...]]
     vectors: ClassVar[frozenset[str]] = frozenset({"weights"})
 
