@@ -27,6 +27,8 @@ UNIVERSAL = frozenset(
 Sentence = Any
 #: A word's head and the name of its arc, if arcs have names.
 Arc = tuple[int, str | None]
+#: How many words there are for each (whether both heads are the same, gold relation, predicted relation).
+Agreements = Counter[tuple[bool, str | None, str | None]]
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,7 @@ def attachment_scores(
     marks = None if punctuation is None else list(punctuation)
     if marks is not None and len(marks) != len(truths):
         raise ValueError(f"{len(truths)} gold sentences, {len(marks)} lists of punctuation")
-    every: list[tuple[Arc, Arc]] = []
-    words: list[tuple[Arc, Arc]] = []
+    every, words = Agreements(), Agreements()
     for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
         right, found = _tree(truth, i, "gold"), _tree(guess, i, "predicted")
         if len(right) != len(found):
@@ -106,23 +107,29 @@ def attachment_scores(
         mark = _punctuation(truth, right) if marks is None else list(marks[i])
         if len(mark) != len(right):
             raise ValueError(f"sentence {i} has {len(right)} words, its list of punctuation has {len(mark)}")
-        pairs = list(zip(right, found, strict=True))
-        every += pairs
-        words += [pair for pair, skip in zip(pairs, mark, strict=True) if not skip]
+        agreements = [(one[0] == other[0], one[1], other[1]) for one, other in zip(right, found, strict=True)]
+        every.update(agreements)
+        words.update(each for each, skip in zip(agreements, mark, strict=True) if not skip)
     if not every:
         raise ValueError("there are no words to score")
     return _attachment(every, _attachment(words) if words else None)
 
 
-def _attachment(pairs: list[tuple[Arc, Arc]], without: AttachmentScores | None = None) -> AttachmentScores:
-    heads = [one[0] == other[0] for one, other in pairs]
-    columns = [[arc[1].partition(":")[0] for arc in side if arc[1] is not None] for side in zip(*pairs, strict=True)]
-    if any(len(names) < len(pairs) or set(names) == {"_"} for names in columns):  # "_": a column without a value
-        return AttachmentScores(len(pairs), sum(heads), without_punctuation=without)
-    right = [head and name == guess for head, name, guess in zip(heads, *columns, strict=True)]
-    content = [[name not in FUNCTIONAL and name != PUNCTUATION for name in names] for names in columns]
-    both = sum(same and gold for same, gold in zip(right, content[0], strict=True))
-    return AttachmentScores(len(pairs), sum(heads), sum(right), sum(content[0]), sum(content[1]), both, without)
+def _attachment(agreements: Agreements, without: AttachmentScores | None = None) -> AttachmentScores:
+    n, heads = agreements.total(), sum(count for (same, _, _), count in agreements.items() if same)
+    for side in (1, 2):
+        if {each[side] for each in agreements} == {"_"} or any(each[side] is None for each in agreements):
+            return AttachmentScores(n, heads, without_punctuation=without)  # "_" is a column without a value
+    labelled = content_gold = content_predicted = content_both = 0
+    for (same, *names), count in agreements.items():
+        one, other = (str(name).partition(":")[0] for name in names)
+        gold, predicted = (name not in FUNCTIONAL and name != PUNCTUATION for name in (one, other))
+        right = same and one == other
+        labelled += count * right
+        content_gold += count * gold
+        content_predicted += count * predicted
+        content_both += count * (right and gold)
+    return AttachmentScores(n, heads, labelled, content_gold, content_predicted, content_both, without)
 
 
 def _tree(sentence: Sentence, i: int, name: str) -> list[Arc]:
