@@ -173,7 +173,8 @@ def test_targets_that_tokens_do_not_have_are_refused(nlp, rich):
 
 def test_models_of_conllu_know_their_columns(nlp, rich, tmp_path):
     columns = ConlluColumns("form,upos,feats.Case", "xpos")
-    model = columns.fit(SequenceTagger(template="chunk", tol=1e-2), rich)
+    with pytest.warns(UserWarning, match="does not look at column 2"):
+        model = columns.fit(SequenceTagger(template="chunk", tol=1e-2), rich)
     model.save(tmp_path / "m.pw")
     nlp.add_pipe("partwise_tagger", config={"model": str(tmp_path / "m.pw")})
     words = rich[0]
