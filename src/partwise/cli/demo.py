@@ -53,10 +53,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the demo's table: tokens and whole answers that are right, as fractions of 1.
+    """One line of the demo's table; `tokens` and `wholes` (answers) that are right are fractions of 1.
 
-    examples, confusion, top: drawings, a confusion matrix and the strongest features for the report
-    kind: the section of the report
+    For the report: drawings (`examples`), a confusion matrix, the strongest features (`top`), a section (`kind`).
     """
 
     name: str

@@ -165,11 +165,10 @@ class _Run:
         from partwise.cli.tasks.labels import check_weighted_labels
 
         if self.start is not None:
-            self.training = self.start.widened(self.task, self.training)
-            self.model = self.start.estimator
-            return
-        self.model = self.task.make(self.flags, self.training, self.settings)
-        check_weighted_labels(self.model, self.training)
+            self.training, self.model = self.start.widened(self.task, self.training), self.start.estimator
+        else:
+            self.model = self.task.make(self.flags, self.training, self.settings)
+            check_weighted_labels(self.model, self.training)
 
     def fit(self) -> None:
         """Fit the estimator; without development data some of the training data are to be scored."""
@@ -205,9 +204,8 @@ class _Run:
     def _some(self) -> list[int]:
         """Return some of the training examples: their score says little, and should not take long."""
         n = self.training.n_examples
-        if n <= SCORED or type(self.task).take is Task.take:
-            return list(range(n))
-        return [k * n // SCORED for k in range(SCORED)]
+        most = n if type(self.task).take is Task.take else min(n, SCORED)
+        return [k * n // most for k in range(most)]
 
     def score(self) -> None:
         """Score the model and what it is compared with."""

@@ -135,8 +135,7 @@ class CfgTask(StructuredTask):
         return {"tree": format_tree(answer), "parsed": is_parsed(answer)}
 
     def marginal_fields(self, model: ConstituencyParser, row: Any) -> object:
-        spans = row.items()
-        return [{"label": name, "first": k + 1, "last": end, "probability": p} for (name, k, end), p in spans]
+        return [{"label": name, "first": k + 1, "last": end, "probability": p} for (name, k, end), p in row.items()]
 
     def answer_lines(self, model: ConstituencyParser, data: Data, i: int, answer: Tree, row: Any) -> Iterable[str]:
         return [format_tree(answer) + "\n"]
