@@ -278,10 +278,7 @@ class Reading(Generic[SourceT]):
 
 @dataclass(frozen=True)
 class InputReport:
-    """Counts of (unknown features, all features) of an input, and its columns without a value.
-
-    unknown: None if the counts depend on answers that are not there yet; then the last report's counts stay.
-    """
+    """Counts of (unknown features, all features) of an input, None before answers, and its columns without a value."""
 
     unknown: Callable[[], tuple[int, int]] | None
     blank: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Constraints at prediction, as far as kinds of models share them: which labels the rows of an example may have."""
+"""Constraints at prediction that kinds of models share: which labels the rows of an example may have."""
 
 from __future__ import annotations
 

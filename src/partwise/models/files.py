@@ -44,10 +44,7 @@ def _in_proportion(size: int, n: int) -> bool:
 
 
 def layout_parts(layout: PairLayout, weights: Floats, edge_labels: int = 0) -> ModelParts:
-    """Return which (attribute, label) pairs there are, and their weights.
-
-    edge_labels: where the columns are pairs of labels, label * width + next label, the number of labels.
-    """
+    """Return (attribute, label) pairs with weights; edge_labels: how many labels, if columns are pairs of labels."""
     core, n = layout.core, edge_labels
     parts = ModelParts("triples" if n else "pairs", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
     values = core.unpack(weights)

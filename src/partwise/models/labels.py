@@ -176,10 +176,7 @@ def check_distinct(labels: Iterable[Hashable], what: str = "labels") -> None:
 
 
 def check_table(X: object, y: object) -> None:
-    """Raise TooLarge at once for more weights of (column, label) than fit: sorting very many labels takes seconds.
-
-    X: a matrix, or a list of items, of which only the first rows are searched for names.
-    """
+    """Raise TooLarge at once for more weights of (column, label) than fit: sorting very many labels takes seconds."""
     if not isinstance(y, (list, np.ndarray)) or len(y) < MANY_ROWS:
         return
     shape: tuple[int, ...] = getattr(X, "shape", ())

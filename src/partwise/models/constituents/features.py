@@ -309,10 +309,7 @@ class Tables:
             yield name, (*self.tables[name].layout.pairs(), parts[name])
 
     def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
-        """Return another model's weights, with these of rules; None if that model numbers words differently.
-
-        same_rules: whether its rules have the same numbers, which the hashes of tuples depend on.
-        """
+        """Return another model's weights, with these of rules (tuples: if `same_rules`); None if its words differ."""
         if self.codes.values != old.codes.values:
             return None
         parts = {"rules": rules, "tuples": np.zeros(self.n_tuples)}

@@ -52,10 +52,7 @@ class Words:
         return [name for name, values in zip(FIELDS, self.columns, strict=True) if set(values) <= {conllu.BLANK}]
 
     def tokens(self, keys: Sequence[str] = ()) -> ArcTokens:
-        """Return the words for the core, with these single features as columns; computed once per choice of features.
-
-        FormatError or ValueError, with the place, if the column feats is malformed.
-        """
+        """Return words with these single features as columns, cached; FormatError or ValueError for malformed feats."""
         wanted = tuple(keys)
         if wanted not in self._tokens:
             if wanted:

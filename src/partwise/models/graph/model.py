@@ -541,10 +541,7 @@ class GraphPartitioner(Partitioner):
 
 
 def graph_entries(lengths: Mapping[str, Ints], columns: Mapping[str, blocks.Column], n_labels: int, tied: bool) -> Ints:
-    """Return the memory that opened graphs take, in entries: rows of attributes, tables of nodes and edges.
-
-    Rows of edges are copied for both directions and with the numbers of their types. tied: edges share tables.
-    """
+    """Return the memory of opened graphs, in entries: rows of attributes (edges: three copies) and tables of slots."""
     found = lengths["nodes"] * n_labels + lengths["edges"] * (n_labels if tied else 2 * n_labels * n_labels)
     for name, copies in (("nodes", 1), ("edges", 3)):
         if f"{name}/table" in columns:
