@@ -1,4 +1,4 @@
-"""``partwise bound``: what a model's loss on examples yet to come is at most."""
+"""``partwise bound``: upper bounds of a model's loss on new examples."""
 
 from __future__ import annotations
 

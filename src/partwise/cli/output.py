@@ -1,4 +1,4 @@
-"""What commands write: JSON, tables, and files that are checked before hours of work go into them."""
+"""Output of commands: JSON, tables, and checks, before hours of work, that files can be written."""
 
 from __future__ import annotations
 

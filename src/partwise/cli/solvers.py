@@ -1,4 +1,4 @@
-"""``partwise solvers``: the table of what fits what, or one solver's options."""
+"""``partwise solvers``: which solvers fit which losses and structures, or one solver's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real data sets: which files they have, the SHA-256 of each file's unpacked bytes, and where it can be had.
+"""The real data sets: their files, with the SHA-256 of each file's unpacked bytes and the address to download it from.
 
 Digests are of unpacked bytes, so that a file may be kept plain or gzipped. An address is listed only where the file
 behind it is known to have that digest; a data set without addresses has to be put into the folder by hand.

@@ -17,7 +17,7 @@ _BELOW = 22.0
 
 @dataclass(frozen=True)
 class _Arc:
-    """An arc from a head to its word; below: the gold arc of a wrong one, dashed under the words."""
+    """An arc from a head to its word; `below`: a gold arc that was not predicted, drawn dashed under the words."""
 
     head: int
     word: int

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from partwise.metrics import Calibration
 
-#: Certificates that a plot is worth; fewer are a table.
+#: With fewer certificates the report has a table instead of plots.
 _ENOUGH = 6
 
 
@@ -173,7 +173,7 @@ def notebook_view(result: Result) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return what makes pages of templates: everything but finished drawings is escaped."""
+    """Return Jinja's environment; it escapes everything but finished drawings."""
     from jinja2 import Environment
 
     def finalize(value: object) -> object:

@@ -13,7 +13,7 @@ from partwise.support.arrays import Floats
 if TYPE_CHECKING:
     from partwise.metrics import Calibration
 
-#: By how much seconds per pass must vary for plots by seconds to look other than those by passes.
+#: Plots by seconds are drawn if the seconds per pass vary by more than this factor.
 _VARIES = 1.5
 
 BLUE, ORANGE, GREEN = "#2563b0", "#c2410c", "#15803d"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Conllu = Sequence[ConlluSentence]
 #: What stands before the first tag in a file of weights (model="maxent").
 BEGIN = "^"
-#: So many attributes, all unknown, mean that the input is of another kind.
+#: If an input has this many attributes and the model knows none of them, the input is of another kind.
 MANY_UNKNOWN = 20
 
 
