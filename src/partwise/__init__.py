@@ -16,6 +16,62 @@ from partwise.support.native import check_processor
 
 check_processor()
 
+#: Public names, by the package that defines each of them.
+_NAMES = {
+    "estimators": (
+        "ConstituencyParser",
+        "DependencyParser",
+        "GraphLabeler",
+        "MaxentClassifier",
+        "RegularizationPathCV",
+        "SegmentTagger",
+        "SequenceTagger",
+        "StructuredEstimator",
+    ),
+    "model_files": ("ModelFormatError", "load"),
+    "models": ("ConstraintError", "Model"),
+    "out_of_core": ("PartitionError",),
+    "problem": (
+        "CertificateError",
+        "ConvergenceWarning",
+        "DivergenceError",
+        "FeatureWarning",
+        "Problem",
+        "Result",
+        "register_loss",
+    ),
+    "report": ("compare",),
+    "solvers": (
+        "CheckpointError",
+        "Solver",
+        "available_solvers",
+        "get_solver",
+        "register_solver",
+        "solve",
+    ),
+    "structures": ("Structure",),
+}
+
+#: Packages that are imported when they are first used as attributes.
+_PACKAGES = (
+    "bounds",
+    "callbacks",
+    "datasets",
+    "estimators",
+    "features",
+    "io",
+    "methods",
+    "metrics",
+    "model_files",
+    "models",
+    "out_of_core",
+    "problem",
+    "report",
+    "solvers",
+    "structures",
+    "tables",
+)
+
 if TYPE_CHECKING:
     from partwise import bounds as bounds
     from partwise import callbacks as callbacks
@@ -64,7 +120,7 @@ if TYPE_CHECKING:
 
 
 __version__: str
-_get, __dir__ = exports(__name__)
+_get, __dir__, __all__ = exports(__name__, _NAMES, _PACKAGES)
 
 
 def __getattr__(name: str) -> object:

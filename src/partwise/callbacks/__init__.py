@@ -20,4 +20,12 @@ if TYPE_CHECKING:
     from partwise.callbacks.history import HistoryWriter as HistoryWriter
     from partwise.callbacks.progress import ProgressLine as ProgressLine
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "base": ("Session", "TrainingCallback"),
+        "early_stopping": ("EarlyStopping",),
+        "history": ("EachPass", "HistoryWriter"),
+        "progress": ("ProgressLine",),
+    },
+)

@@ -17,4 +17,16 @@ if TYPE_CHECKING:
     from partwise.estimators.segment_tagger import SegmentTagger as SegmentTagger
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "base": ("StructuredEstimator",),
+        "classifier": ("MaxentClassifier",),
+        "constituency": ("ConstituencyParser",),
+        "graph_labeler": ("GraphLabeler",),
+        "parser": ("DependencyParser",),
+        "path_cv": ("RegularizationPathCV",),
+        "segment_tagger": ("SegmentTagger",),
+        "tagger": ("SequenceTagger",),
+    },
+)

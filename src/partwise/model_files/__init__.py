@@ -14,11 +14,8 @@ from partwise.support.lazy import exports
 
 if TYPE_CHECKING:
     from partwise.model_files import container as container
-    from partwise.model_files import errors as errors
     from partwise.model_files import files as files
     from partwise.model_files import foreign as foreign
-    from partwise.model_files import parts as parts
-    from partwise.model_files import values as values
     from partwise.model_files.container import FORMAT_VERSION as FORMAT_VERSION
     from partwise.model_files.errors import ModelFormatError as ModelFormatError
     from partwise.model_files.files import KINDS as KINDS
@@ -29,4 +26,13 @@ if TYPE_CHECKING:
     from partwise.model_files.files import save as save
     from partwise.model_files.parts import ModelParts as ModelParts
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "container": ("FORMAT_VERSION",),
+        "errors": ("ModelFormatError",),
+        "files": ("KINDS", "class_of", "kind_of", "load", "register", "save"),
+        "parts": ("ModelParts",),
+    },
+    ("container", "errors", "files", "foreign", "parts", "values"),
+)

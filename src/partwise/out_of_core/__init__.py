@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from partwise.out_of_core import cluster as cluster
     from partwise.out_of_core import partitions as partitions
 
-__getattr__, __dir__ = exports(__name__)
+__getattr__, __dir__, __all__ = exports(__name__, {"partitions": ("PartitionError",)}, ("cluster", "partitions"))

@@ -3,7 +3,7 @@
 import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,36 +24,27 @@ else:
             return instance.__dict__.setdefault(self.attrname, self.func(instance))
 
 
-def exports(package: str, *own: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a package that imports its public names on first use.
+def exports(
+    package: str, homes: Mapping[str, Collection[str]], submodules: Collection[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package that imports its public names on first use.
 
-    The names are those that the package imports under `if TYPE_CHECKING`, where type checkers and editors find them;
-    at run time they are read from the bytecode of the module that calls this function. `__getattr__` gives `__all__`
-    too: these names without modules of the package, and `own`, names that the package defines itself.
+    package: its `__name__`. homes: the public names, by the module of the package that defines them ("lbfgs",
+    "dual.eg"). submodules: modules and packages inside it that are imported on first use as attributes.
     """
-    here, code = vars(sys.modules[package]), sys._getframe(1).f_code
-
-    @functools.cache
-    def homes() -> dict[str, str]:
-        import dis  # which takes a tenth of the time of `import partwise`
-
-        found, module = dict[str, str](), ""
-        for instruction in dis.get_instructions(code):
-            if instruction.opname == "IMPORT_NAME":
-                module = instruction.argval
-            elif instruction.opname == "IMPORT_FROM" and instruction.argval not in here:  # not imported already
-                found[instruction.argval] = module
-        return found
+    home_of = {name: home for home, names in homes.items() for name in names}
+    public = sorted(home_of)
 
     def get(name: str) -> object:
-        if name == "__all__":
-            here[name] = sorted([*own, *(each for each, home in homes().items() if home != package)])
-        elif name not in homes():
+        if name not in home_of and name not in submodules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        elif (home := homes()[name]) == package:
-            here[name] = importlib.import_module(f"{package}.{name}")
-        else:
-            here[name] = getattr(importlib.import_module(home), name)
-        return here[name]
+        value: object = importlib.import_module(f"{package}.{home_of.get(name, name)}")
+        if name in home_of:
+            value = getattr(value, name)
+        setattr(sys.modules[package], name, value)
+        return value
 
-    return get, lambda: sorted({*here, *homes()})
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public, *submodules})
+
+    return get, names, public

@@ -67,4 +67,13 @@ class TableError(ValueError):
         return TableError(self.message, self.column, row, path if self.path is None else self.path)
 
 
-__getattr__, __dir__ = exports(__name__, "TableError", "is_table")
+#: Public names that need other packages, by the module that defines them.
+_NAMES = {
+    "files": ["predict_file"],
+    "frames": ["fit", "partial_fit", "predict"],
+    "predictor": ["TablePredictor"],
+    "token_table": ["TokenTable"],
+    "workers": ["load_cached", "predict_dask"],
+}
+__getattr__, __dir__, _names = exports(__name__, _NAMES, ("conllu",))
+__all__ = [*_names, "TableError", "is_table"]
