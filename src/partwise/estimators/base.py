@@ -289,8 +289,6 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
 
         The solver must be `sgd` ("auto" is the same), `perceptron` or `mira`. `result_` has no certificate.
 
-        Parameters
-        ----------
         X, y, sample_weight
             As for `fit`. The first call chooses the features and, without `classes`, the labels. Later calls ignore
             other features, and raise ValueError for other labels.

@@ -2,12 +2,13 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
@@ -22,14 +23,6 @@ from partwise.models.labels import check_table
 from partwise.problem.losses import get_loss
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_finite_weights, check_sums, count_jobs
-
-if TYPE_CHECKING:
-
-    class ClassifierMixin:
-        """scikit-learn's class, which has no types."""
-
-else:
-    from sklearn.base import ClassifierMixin
 
 #: Rows as users give them: an array, a sparse matrix, a data frame, a list of dicts or of lists of strings.
 Table = Any

@@ -56,8 +56,7 @@ class ConstituencyParser(TreeParser[ConstituencyModel]):
         Hash features of whole tuples (rule, first word of the span, first word after the split, last word; rare words
         as their class) into 2**tuple_bits weights, up to 24 bits, which is much slower; 0: no such features.
     solver : str or Solver
-        A name of `partwise.available_solvers()`, or a solver; "auto" is "eg" for smooth losses up to C = 100, whatever
-        the size of the data.
+        A name of `partwise.available_solvers()` or a solver; "auto": "eg" for smooth losses, C <= 100, any data size.
 
     Attributes
     ----------

@@ -67,8 +67,7 @@ class DependencyParser(TreeParser[TreeModel]):
         For losses with costs: how bad the head of a word is where another is right, as a function of the two, right one
         first, which are numbers of words (0: the root); None: 1.
     solver : str or Solver
-        A name of `partwise.available_solvers()`, or a solver; "auto" is "eg" for smooth losses up to C = 100, whatever
-        the size of the data.
+        A name of `partwise.available_solvers()` or a solver; "auto": "eg" for smooth losses, C <= 100, any data size.
     tol : float
         Stop at a duality gap of `tol` times the objective, in both runs.
     max_seconds, max_passes : float, optional

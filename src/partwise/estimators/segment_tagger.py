@@ -31,8 +31,7 @@ class SegmentTagger(TokenTagger[SegmentModel]):
     `predict_marginals` gives the probability of each label of `classes_` (IOB2) at each position: per sequence a list
     of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the
     share of positions with the right type that begin a segment if and only if they should. Constraints are those of
-    `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must treat B-X and I-X before another label
-    alike.
+    `SequenceTagger` on `classes_`; `allowed_transitions` must treat B-X and I-X before another label alike.
 
     Parameters
     ----------

@@ -131,8 +131,7 @@ class SequenceTagger(TokenTagger[SequenceModel]):
     ----------
     classes_ : ndarray of shape (n_labels,)
     coef_ : ndarray of shape (n_weights,)
-        All weights; `state_features_` and `transition_features_` give them by name. With a kernel: coefficients of
-        training positions.
+        All weights; `state_features_`, `transition_features_` name them. With a kernel: those of training positions.
     n_features_in_ : int
         Number of columns; arrays only.
     """

@@ -29,7 +29,7 @@ class ClassRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Items(Sequences):
+class ItemRows(Sequences):
     """All examples as one sequence, whose positions are called rows."""
 
     one: str = "row"
@@ -64,14 +64,9 @@ def could_be_items(X: Matrix) -> Items | None:
     return items
 
 
-def items_of(items: Items) -> Sequences:
-    """Return examples as a reader takes them."""
-    return _Items([items], [0])
-
-
 def item_rows(reader: NameReader, items: Items, min_count: int = 1) -> ClassRows:
     """Return a row per example, a column per attribute that the reader knows; it learns them if it knows none."""
-    rows = reader.read(items_of(items), min_count)
+    rows = reader.read(ItemRows([items], [0]), min_count)
     table = rows.attributes()
     known, row = table.attributes >= 0, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
     values = np.ones(len(row)) if table.values is None else table.values

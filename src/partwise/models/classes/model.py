@@ -498,7 +498,7 @@ class ClassesPartitioner(Partitioner):
             raise ValueError("blocks must be of one form: dicts or lists of strings, or numbers, in all of them")
         self._items = isinstance(X, list)
         if isinstance(X, list):
-            self._names.add(NameReader(), class_features.items_of(self._weighed(X, y, weight)), n_jobs)
+            self._names.add(NameReader(), class_features.ItemRows([self._weighed(X, y, weight)], [0]), n_jobs)
             return
         if self._n_features not in (0, X.shape[1]) and not sparse.issparse(X):
             raise ValueError(f"X has {X.shape[1]} columns, a block before had {self._n_features}")

@@ -86,14 +86,10 @@ class WordCodes:
     def _numbers(self) -> dict[str, dict[str, int]]:
         return {name: {v: k for k, v in enumerate(own, FIRST)} for name, own in self.values.items()}
 
-    @cached_property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset(self.values["kind"])
-
     def properties(self, word: str, first: bool) -> tuple[str, ...]:
         """Return the values of `PROPERTIES`; those of the kind begin with a space if it is a class."""
         own = self.classes(word, first)
-        kind = word if word in self._kinds else f" {own}"
+        kind = word if word in self._numbers["kind"] else f" {own}"
         ends = (word[:1], word[:2], word[-1:], word[-2:], word[-3:])
         return word, word.lower(), kind, own, *ends, shape_of(word)
 

@@ -137,9 +137,9 @@ class ConstituencyModel(Model[Sentences]):
         rows["span"] = spans + end - begin - 2
         inner, found = end > begin + 1, {}
         for name in TABLES:
-            used = ~inner if name == "word" else inner
-            symbols = symbol[used]
             lexical = name == "word"
+            used = ~inner if lexical else inner
+            symbols = symbol[used]
             columns = np.searchsorted(self.grammar.lexical, symbols) if lexical else self.grammar.column_of[symbols]
             found[name] = coded.keys(name)[rows[name][used]], columns
         return found
@@ -185,14 +185,11 @@ class ConstituencyModel(Model[Sentences]):
         batch = Batch(structure, self.tables.feature_map(own, once=True))
         return Reading(batch, len(sentences), kept, sentences, failed)
 
-    def empty(self) -> Any:
-        return ()
-
     def left_out(self, reading: Reading[Sentences], i: int) -> Any:
         """Return the empty tree for a sentence without words, a flat tree where there is no parse."""
         words = reading.source[i]
         if not words:
-            return self.empty()
+            return ()
         label = self.transform.root or read_symbol(self.grammar.treebank.usual_root)[0][0] or ""
         return flat_tree(words, [tag or label for tag in self.grammar.tags(words)], label)
 

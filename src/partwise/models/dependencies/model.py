@@ -321,7 +321,6 @@ class TreeModel(Model[Words]):
         return InputReport(lambda: arcs.unknown(tokens, heads), blank)
 
     def explain(self, reading: TreeReading, word: int, head: int | None) -> list[tuple[str, float]]:
-        """Return the features for and against an arc: (template with its values, weight), the largest first."""
         check_arcs(reading.source, word, head)
         if head is None:
             head = int(self.heads_of(reading, np.zeros(1, dtype=np.int64), self.best(reading))[word - 1])

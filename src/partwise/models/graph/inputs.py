@@ -29,37 +29,31 @@ class GraphParts(NamedTuple):
     names: list[Hashable] | None = None
 
 
-@dataclass(frozen=True)
-class Keys:
-    """Attributes of networkx graphs: features of nodes, and features and types of edges (None: there are none)."""
-
-    node: str
-    edge: str | None
-    type: str | None
-
-    def parts(self, graph: Any, i: int, directed: bool) -> GraphParts:
-        if directed and not graph.is_directed():
-            raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
-        names = list(graph.nodes)
-        number = {name: v for v, name in enumerate(names)}
-        for name in names:
-            if self.node not in graph.nodes[name]:
-                raise ValueError(f"X: graph {i}, node {name!r} has no attribute {self.node!r}")
-        nodes: Any = [graph.nodes[name][self.node] for name in names]
-        pairs, columns = [], {key: list[object]() for key in (self.edge, self.type) if key is not None}
-        for first, second, data in graph.edges(data=True):
-            pairs.append((number[first], number[second]))
-            for key, values in columns.items():
-                if key not in data:
-                    raise ValueError(f"X: graph {i}, edge {(first, second)!r} has no attribute {key!r}")
-                values.append(data[key])
-        if nodes and not sparse.issparse(nodes[0]) and hasattr(nodes[0], "shape"):
-            try:
-                nodes = np.array(nodes)
-            except ValueError:
-                raise ValueError(f"X: graph {i} has nodes with different numbers of features") from None
-        rows, types = (None if key is None else columns[key] for key in (self.edge, self.type))
-        return GraphParts(nodes, pairs, rows, types, names)
+def _networkx_parts(
+    graph: Any, i: int, directed: bool, node_key: str, edge_key: str | None, type_key: str | None
+) -> GraphParts:
+    if directed and not graph.is_directed():
+        raise ValueError(f"X: graph {i} is undirected, its edges have no first node: give directed=False")
+    names = list(graph.nodes)
+    number = {name: v for v, name in enumerate(names)}
+    for name in names:
+        if node_key not in graph.nodes[name]:
+            raise ValueError(f"X: graph {i}, node {name!r} has no attribute {node_key!r}")
+    nodes: Any = [graph.nodes[name][node_key] for name in names]
+    pairs, columns = [], {key: list[object]() for key in (edge_key, type_key) if key is not None}
+    for first, second, data in graph.edges(data=True):
+        pairs.append((number[first], number[second]))
+        for key, values in columns.items():
+            if key not in data:
+                raise ValueError(f"X: graph {i}, edge {(first, second)!r} has no attribute {key!r}")
+            values.append(data[key])
+    if nodes and not sparse.issparse(nodes[0]) and hasattr(nodes[0], "shape"):
+        try:
+            nodes = np.array(nodes)
+        except ValueError:
+            raise ValueError(f"X: graph {i} has nodes with different numbers of features") from None
+    rows, types = (None if key is None else columns[key] for key in (edge_key, type_key))
+    return GraphParts(nodes, pairs, rows, types, names)
 
 
 @dataclass(frozen=True)
@@ -73,9 +67,10 @@ class Graphs:
     names: list[list[Hashable] | None]
 
     @classmethod
-    def of(cls, X: object, keys: Keys, directed: bool) -> Graphs:
+    def of(cls, X: object, directed: bool, node_key: str, edge_key: str | None, type_key: str | None) -> Graphs:
         given = as_list(X, "X must be a list of graphs", single=isinstance(X, tuple) or is_networkx(X))
-        parts = [keys.parts(g, i, directed) if is_networkx(g) else _plain_parts(g, i) for i, g in enumerate(given)]
+        keys = (directed, node_key, edge_key, type_key)
+        parts = [_networkx_parts(g, i, *keys) if is_networkx(g) else _plain_parts(g, i) for i, g in enumerate(given)]
         numbers = range(len(parts))
         edges = [_pairs(part.edges, length_of(part.nodes), i) for i, part in enumerate(parts)]
         rows = _per_edge([part.rows for part in parts], edges, "features of edges")

@@ -21,7 +21,7 @@ from partwise.models.costs import LabelCost, row_costs
 from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
-from partwise.models.graph.inputs import Graphs, Keys, distinct_types, node_masks
+from partwise.models.graph.inputs import Graphs, distinct_types, node_masks
 from partwise.models.inspection import Contribution, Explanation, TopFeatures
 from partwise.models.labels import LabelArray
 from partwise.models.partition import AttributeCounts, ChangedData, EncodedTables, Partitioner
@@ -118,7 +118,7 @@ class GraphModel(Model[GraphSource]):
         self.kinds = self.new_kinds()
         if self.kinds is not None:
             self.kinds.add(nodes, labels)
-        rows = self._rows(graphs, nodes.compact(), features)
+        rows = self.rows_from(nodes.compact(), graphs.edge_counts, graphs.pairs, self.type_numbers(graphs), features)
         batch = self.batch_of(rows)
         structure: Graph = batch.structure  # type: ignore[assignment]
         check_widths(structure, graphs.numbers)
@@ -163,7 +163,7 @@ class GraphModel(Model[GraphSource]):
         return row_costs(structure.slot_offsets(), np.diff(structure.vertex_ptr), width, labels, table)
 
     def graphs_of(self, X: object) -> Graphs:
-        return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
+        return Graphs.of(X, self.directed, self.node_key, self.edge_key, self.type_key)
 
     def read_rows(self, graphs: Graphs) -> tuple[Rows, Rows | None]:
         """Return features of nodes, and of edges (None if edges had no features in training)."""
@@ -185,9 +185,6 @@ class GraphModel(Model[GraphSource]):
                     raise ValueError(f"X: graph {i}, edge {k}: type {each!r} was not in the training data")
                 found.append(number[each])
         return np.array(found, dtype=np.int64)
-
-    def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
-        return self.rows_from(nodes, graphs.edge_counts, graphs.pairs, self.type_numbers(graphs), features)
 
     def rows_from(self, nodes: Rows, counts: Ints, edges: Ints, types: Ints, features: Rows | None) -> GraphRows:
         """Put nodes and edges together; counts: the number of edges of each graph."""
@@ -242,7 +239,7 @@ class GraphModel(Model[GraphSource]):
         if lacks and some.edge_counts.any():
             raise ValueError("X: edges need features and types where those of the training data had some")
         nodes, features = self.read_rows(some)
-        rows = self._rows(some, nodes, features)
+        rows = self.rows_from(nodes, some.edge_counts, some.pairs, self.type_numbers(some), features)
         more = (0, 0) if features is None else features.unknown
         unknown = nodes.unknown[0] + more[0], nodes.unknown[1] + more[1]
         return Reading(lambda: self.batch_of(rows, once=True), len(lengths), kept, GraphSource(graphs, rows, unknown))
@@ -393,27 +390,20 @@ class GraphModel(Model[GraphSource]):
         if len(best) < 2:
             raise ValueError("the graph has one labelling only: there is no other to compare it with")
         one, two = (structure.decode_of(0, slots, counts) for _, slots, counts in best)
-        found = self._node_contributions(rows, one, two) + self._edge_contributions(rows, one, two)
+        found = self._contributions(rows, one, two)
         answers = [self._by_name(reading, 0, self.classes[labels].tolist()) for labels in (one, two)]
         return inspection.explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
 
-    def _node_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
-        """Return what attributes of nodes contribute where the two labellings differ."""
-        weights, classes = self.tables()[0], self.classes.tolist()
-        found = []
+    def _contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
+        """Return what attributes of nodes, then of edges, contribute where the two labellings differ."""
+        (weights, pairs), classes, found = self.tables(), self.classes.tolist(), []
         for attribute, node, value in rows.nodes.attributes().entries(one != two):
             name, (a, b) = self.node_name(attribute), (int(one[node]), int(two[node]))
             amount = value * float(weights[attribute, a] - weights[attribute, b])
             kind = "intercept" if name is None else "attribute"
             found.append(Contribution(kind, name, node, classes[a], classes[b], amount))
-        return found
-
-    def _edge_contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
-        """Return what attributes of edges contribute where the two labellings differ."""
-        weights, classes = self.tables()[1].reshape(-1, self.n_labels, self.n_labels), self.classes.tolist()
-        ends = rows.cliques()
+        weights, ends = pairs.reshape(-1, self.n_labels, self.n_labels), rows.cliques()
         changed = (one[ends] != two[ends]).any(axis=1)
-        found = []
         for attribute, k, value in rows.edge_attributes().entries(changed):
             (a, b), (c, d) = one[ends[k]].tolist(), two[ends[k]].tolist()
             amount = value * float(weights[attribute, a, b] - weights[attribute, c, d])

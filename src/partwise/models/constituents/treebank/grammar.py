@@ -92,7 +92,6 @@ class TreebankGrammar:
 
     @property
     def n_symbols(self) -> int:
-        """Number of symbols."""
         return len(self.symbols)
 
     @property
@@ -107,7 +106,6 @@ class TreebankGrammar:
 
     @cached_property
     def symbol_numbers(self) -> dict[str, int]:
-        """The number of each symbol."""
         return {symbol: k for k, symbol in enumerate(self.symbols)}
 
     @cached_property

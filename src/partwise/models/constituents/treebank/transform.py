@@ -79,8 +79,7 @@ class TreeTransform:
     horizontal : number of children that a made symbol remembers, 0 or more; ``math.inf`` for all of them
     vertical : order of labels along ancestors: 1 for the label alone, 2 with its parent's, ...
     binarise : "right" (the last children together) or "left" (the first ones)
-    traces, functions : whether `binary` first takes off empty elements and function tags, which `restore` cannot bring
-        back
+    traces, functions : whether `binary` first takes off empty elements and function tags; `restore` cannot add them
     root : label of a node with one child at the top of each tree that says nothing (TOP), which `binary` takes off and
         `restore` puts back; None if there is none
     """
