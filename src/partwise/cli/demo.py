@@ -1,6 +1,6 @@
 """``partwise demo``: every kind of model, on data that comes with the library, and a report.
 
-A run is a function that returns a `Row`; a new estimator joins with a function of its own and a line in `RUNS`.
+A run is a function that returns a `Row`; a new estimator joins with a function and a line in `RUNS`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
@@ -100,13 +101,11 @@ def _single_digits(name: str, options: Options, model: Fitted) -> Row:
     return Row(name, "digit strings", *scores, seconds, model)
 
 
-def digit_by_digit(options: Options) -> Row:
-    """Train a classifier that reads each digit by itself."""
+def _digit_by_digit(options: Options) -> Row:
     return _single_digits("maxent classifier", options, estimators.MaxentClassifier(**options.common(C=0.1)))
 
 
-def best_of_path(options: Options) -> Row:
-    """Train the same classifier with C chosen by cross-validation."""
+def _best_of_path(options: Options) -> Row:
     one = estimators.MaxentClassifier(**options.common())
     model = estimators.RegularizationPathCV(one, Cs=[0.01, 0.1, 1.0], cv=3)
     return replace(_single_digits("", options, model), name=f"same, C = {model.C_:g} chosen")
@@ -122,25 +121,16 @@ def _strings(
     return Row(name, "digit strings", *compare(model.predict(X_test), data.y_test), seconds, model)
 
 
-def digit_crf(options: Options) -> Row:
-    """Train a conditional random field."""
-    return _strings("CRF chain", options, estimators.SequenceTagger(**options.common(loss="log", C=0.1)))
+def _digit_chain(name: str, loss: str, options: Options) -> Row:
+    return _strings(name, options, estimators.SequenceTagger(**options.common(loss=loss, C=0.1)))
 
 
-def digit_margin(options: Options) -> Row:
-    """Train a max-margin chain."""
-    return _strings("max-margin chain", options, estimators.SequenceTagger(**options.common(loss="hinge", C=0.1)))
-
-
-def digit_kernel(options: Options) -> Row:
-    """Train a chain that compares pictures by a kernel."""
+def _digit_kernel(options: Options) -> Row:
     model = estimators.SequenceTagger(**options.common(loss="log", C=1.0, kernel="rbf", gamma=0.03))
     return _strings(f"RBF kernel CRF, {min(options.strings, 100)} strings", options, model, most=100)
 
 
-def label_graphs(options: Options) -> Row:
-    """Train a model of digits that are joined with the next two."""
-
+def _label_graphs(options: Options) -> Row:
     def graph(x: Floats) -> tuple[Floats, Ints, None, list[str]]:
         """Return (pictures, edges, no features of edges, types of edges)."""
         edges = [(t, t + step) for step in (1, 2) for t in range(len(x) - step)]
@@ -149,12 +139,12 @@ def label_graphs(options: Options) -> Row:
     return _strings("graph CRF, two neighbours", options, estimators.GraphLabeler(**options.common(C=0.1)), graph)
 
 
-def _tagger(name: str, options: Options, **parameters: object) -> Row:
+def _tag_words(name: str, options: Options, **parameters: object) -> Row:
     from partwise.cli.tasks.scores import evaluate_sequences
     from partwise.cli.tasks.tag import TagTask
 
     train, test = options.treebank()
-    model = estimators.SequenceTagger(template="pos", **options.common(**parameters))
+    model = estimators.SequenceTagger(template="pos", loss="log", **options.common(**parameters))
     seconds = _fit(model, train.words, train.tags)
     predicted = model.predict(test.words)
     order = _informative(predicted, test.tags)[:3]
@@ -164,18 +154,7 @@ def _tagger(name: str, options: Options, **parameters: object) -> Row:
     return Row(name, "treebank, tags", *scores, seconds, model, examples, confusion, TagTask().strongest(model, 8))
 
 
-def tag_maxent(options: Options) -> Row:
-    """Train a tagger of parts of speech, one after another."""
-    return _tagger("maxent tagger", options, loss="log", model="maxent")
-
-
-def tag_crf(options: Options) -> Row:
-    """Train a tagger of parts of speech by a conditional random field."""
-    return _tagger("CRF tagger", options, loss="log")
-
-
-def find_phrases(options: Options) -> Row:
-    """Train a model of phrases as segments."""
+def _find_phrases(options: Options) -> Row:
     train, test = options.treebank()
     model = estimators.SegmentTagger(template="pos", **options.common())
     seconds = _fit(model, train.words, train.chunks)
@@ -186,9 +165,7 @@ def find_phrases(options: Options) -> Row:
     return Row("segment tagger", "treebank, chunks", *compare(predicted, test.chunks), seconds, model, examples)
 
 
-def parse_dependencies(options: Options) -> Row:
-    """Train a parser of dependency trees."""
-
+def _parse_dependencies(options: Options) -> Row:
     def pairs(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
         return [list(zip(*rows, strict=True)) for rows in zip(one, other, strict=True)]
 
@@ -202,8 +179,7 @@ def parse_dependencies(options: Options) -> Row:
     return Row("dependency parser", "treebank, heads", *compare(heads, test.heads), seconds, model, examples)
 
 
-def parse_constituents(options: Options) -> Row:
-    """Train a parser of constituent trees."""
+def _parse_constituents(options: Options) -> Row:
     train, test = options.treebank()
     model = estimators.ConstituencyParser(**options.common())
     seconds = _fit(model, train.words, train.trees)
@@ -214,19 +190,19 @@ def parse_constituents(options: Options) -> Row:
     return Row("constituency parser", "treebank, phrases (F1)", scores.f1, scores.exact, seconds, model, examples)
 
 
-#: The runs in their order, by the kind of model, which is a section of the report.
-RUNS: list[tuple[str, Callable[[Options], Row]]] = [
-    ("Classifiers", digit_by_digit),
-    ("Classifiers", best_of_path),
-    ("Chains", digit_crf),
-    ("Chains", digit_margin),
-    ("Kernel chains", digit_kernel),
-    ("Taggers", tag_maxent),
-    ("Taggers", tag_crf),
-    ("Segments", find_phrases),
-    ("Dependency trees", parse_dependencies),
-    ("Constituent trees", parse_constituents),
-    ("Graphs", label_graphs),
+#: The runs in their order: the kind of model, which is a section of the report, what is trained, and the function.
+RUNS: list[tuple[str, str, Callable[[Options], Row]]] = [
+    ("Classifiers", "a classifier that reads each digit by itself", _digit_by_digit),
+    ("Classifiers", "the same classifier with C chosen by cross-validation", _best_of_path),
+    ("Chains", "a conditional random field", partial(_digit_chain, "CRF chain", "log")),
+    ("Chains", "a max-margin chain", partial(_digit_chain, "max-margin chain", "hinge")),
+    ("Kernel chains", "a chain that compares pictures by a kernel", _digit_kernel),
+    ("Taggers", "a tagger of parts of speech, one after another", partial(_tag_words, "maxent tagger", model="maxent")),
+    ("Taggers", "a tagger of parts of speech by a conditional random field", partial(_tag_words, "CRF tagger")),
+    ("Segments", "a model of phrases as segments", _find_phrases),
+    ("Dependency trees", "a parser of dependency trees", _parse_dependencies),
+    ("Constituent trees", "a parser of constituent trees", _parse_constituents),
+    ("Graphs", "a model of digits that are joined with the next two", _label_graphs),
 ]
 
 
@@ -255,10 +231,10 @@ def demo(flags: Flags) -> None:
 def run(options: Options, say: Callable[[str], object] | None = None) -> list[Row]:
     """Return the rows of all runs; `say` is told what is trained."""
     rows = []
-    for kind, each in RUNS:
+    for kind, what, train in RUNS:
         if say is not None:
-            say((each.__doc__ or "").removeprefix("Train ").rstrip("."))
-        rows.append(replace(each(options), kind=kind))
+            say(what)
+        rows.append(replace(train(options), kind=kind))
     return rows
 
 

@@ -16,12 +16,10 @@ from partwise.metrics.labels import share
 FUNCTIONAL = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 PUNCTUATION = "punct"
 #: The features that the CoNLL 2018 shared task's UFeats counts (those of layers such as Number[psor] are not).
-UNIVERSAL = frozenset(
-    (
-        "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case", "Definite",
-        "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person", "Polite",
-    )
-)  # fmt: skip
+UNIVERSAL = frozenset((
+    "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case", "Definite",
+    "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person", "Polite",
+))  # fmt: skip
 
 #: A `ConlluSentence`, a list of heads (0 is the root), or a list of (head, relation) pairs.
 Sentence = Any
@@ -154,10 +152,7 @@ def _punctuation(sentence: Sentence, tree: list[Arc]) -> list[bool]:
 
 @dataclass(frozen=True)
 class FeatureCounts(TypeScores):
-    """How often words have a feature in gold, in the prediction, and with the same value in both; of `n_words` words.
-
-    n_same: words where the feature's value, or its absence, is right.
-    """
+    """How often a feature occurs in gold, in the prediction, is right; `n_same`: words where it or its absence is."""
 
     n_same: int
     n_words: int
