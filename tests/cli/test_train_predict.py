@@ -269,18 +269,18 @@ def test_development_scores_take_a_tenth_of_the_time(monkeypatch):
     """Development scores take at most a tenth of the time spent so far, with or without a new certificate."""
     from types import SimpleNamespace
 
-    from partwise.cli import callbacks
+    from partwise.cli import train
     from partwise.solvers import Progress
 
     clock = [0.0]
-    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(train.time, "perf_counter", lambda: clock[0])
 
     def evaluate(model, data):
         clock[0] += 1.0
         return 0.5
 
     task = SimpleNamespace(evaluate=evaluate, main_score=lambda evaluation: ("f1", evaluation))
-    watch = callbacks.DevScore(task, None)
+    watch = train.DevScore(task, None)
     watch.begin(SimpleNamespace(preview=lambda weights: None))
     scored = []
     for seconds in (1.0, 2.0, 9.0, 10.0, 11.0):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from partwise.callbacks import Session, TrainingCallback
 from partwise.cli import summary
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import FILE, Flags, argument, checked_settings, default_strength, flag, training_flags
@@ -22,12 +23,17 @@ from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
 
 if TYPE_CHECKING:
     from partwise.cli.warm_start import Start
-    from partwise.solvers import Checkpoint
+    from partwise.problem.result import Result
+    from partwise.solvers import Checkpoint, Progress
 
 #: Training examples that are scored if there are no development data.
 SCORED = 2000
 #: The file in the folder of --checkpoint.
 CHECKPOINT = "run.ckpt"
+#: The share of the time spent so far that scores may take.
+SHARE = 0.1
+#: Seconds that scores may take for a report.
+FOR_REPORT = 2.0
 
 
 def train_flags(task: Task) -> list[click.Parameter]:
@@ -125,6 +131,44 @@ def _check_flags(flags: Flags) -> None:
         raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
 
 
+class DevScore(TrainingCallback):
+    """Scores a model after a step unless scoring would take more than a tenth of the time spent so far.
+
+    `seen` has (passes, score) of each; scores may take `free` seconds in any case, so that short runs have a curve.
+    """
+
+    def __init__(self, task: Task, data: Data, free: float = 0.0) -> None:
+        self.task, self.data, self.free = task, data, free
+
+    def begin(self, session: Session) -> None:
+        self.session = session
+        self.cost = self.spent = 0.0
+        self.seen: list[tuple[float, float]] = []
+
+    def __call__(self, progress: Progress) -> None:
+        if self.cost > SHARE * progress.seconds and self.spent > self.free:
+            return
+        begin = time.perf_counter()
+        model = self.session.preview(progress.weights().copy())
+        progress.scores["dev"] = self.task.main_score(self.task.evaluate(model, self.data))[1]
+        self.seen.append((progress.passes, progress.scores["dev"]))
+        self.cost = time.perf_counter() - begin
+        self.spent += self.cost
+
+
+class TrainingAnswers(TrainingCallback):
+    """Keeps the trained model's predictions for some training examples in `found`; None if the model must read them."""
+
+    def __init__(self, which: Sequence[int]) -> None:
+        self.which = which
+        self.found: Any = None
+
+    def end(self, session: Session, result: Result | None) -> Result | None:
+        if result is not None and session.answers is not None:
+            self.found = session.answers(result.weights, np.asarray(self.which, dtype=np.int64))
+        return result
+
+
 class _Run:
     """A run of `train`, whose steps are called one after another.
 
@@ -172,8 +216,6 @@ class _Run:
 
     def fit(self) -> None:
         """Fit the estimator; without development data some of the training data are to be scored."""
-        from partwise.cli.callbacks import TrainingAnswers
-
         task, training, held = self.task, self.training, self.held
         self.callbacks = self._callbacks()
         self.answers = TrainingAnswers(self._some() if held is None else ())
@@ -189,7 +231,6 @@ class _Run:
 
     def _callbacks(self) -> list[object]:
         from partwise.callbacks import EarlyStopping
-        from partwise.cli.callbacks import FOR_REPORT, DevScore
 
         task, flags, held = self.task, self.flags, self.held
         found: list[object] = []
