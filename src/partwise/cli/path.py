@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -58,45 +58,37 @@ def path_flags(task: Task) -> list[click.Parameter]:
     ]
 
 
-@dataclass
-class GridOfC:
-    """The values of C that a path goes over, from the smallest."""
+@dataclass(frozen=True)
+class Grid:
+    """What a path goes over: these `Cs`, or without them l1 at one l2, from where all weights are zero to `l1_min`."""
 
-    Cs: list[float]
-    name = "C"
+    Cs: Sequence[float] = ()
+    l1_min: float = 0.0
+    l2: float = 0.0
+    points: int = 0
+    l1_max: float | None = None
+
+    @property
+    def name(self) -> str:
+        return "C" if self.Cs else "l1"
 
     def fit(self, model: Estimator, data: Data) -> list[Result]:
         """Fit along the path; return the results."""
-        return model.fit_path(self.Cs, data.X, data.y)
+        if self.Cs:
+            return model.fit_path(self.Cs, data.X, data.y)
+        return model.fit_l1_path(self.l1_min, data.X, data.y, l1_max=self.l1_max, points=self.points)
 
-    def points_of(self, results: Sequence[Result]) -> list[tuple[float, Parameters]]:
-        """Return the value of the penalty, and the estimator's parameters, at each point."""
-        return [(C, {"C": C}) for C in self.Cs]
-
-    def fit_again(self, model: Estimator, data: Data, results: Sequence[Result], best: int) -> None:
-        """Fit along the path on other data, up to a point."""
-        model.fit_path(self.Cs[: best + 1], data.X, data.y)
-
-
-@dataclass
-class GridOfL1:
-    """The values of l1 that a path goes over, from the smallest at which all weights are zero; as `GridOfC`."""
-
-    l1_min: float
-    l2: float
-    points: int
-    name = "l1"
-
-    def fit(self, model: Estimator, data: Data) -> list[Result]:
-        return model.fit_l1_path(self.l1_min, data.X, data.y, points=self.points)
-
-    def points_of(self, results: Sequence[Result]) -> list[tuple[float, Parameters]]:
+    def settings_at(self, k: int, results: Sequence[Result]) -> Parameters:
+        """Return the estimator's penalty at a point."""
         from partwise.estimators.parameters import penalty_parameters
 
-        return [(result.l1, penalty_parameters(result.l1, self.l2)) for result in results]
+        return {"C": self.Cs[k]} if self.Cs else penalty_parameters(results[k].l1, self.l2)
 
-    def fit_again(self, model: Estimator, data: Data, results: Sequence[Result], best: int) -> None:
-        model.fit_l1_path(results[best].l1, data.X, data.y, l1_max=results[0].l1, points=best + 1)
+    def until(self, k: int, results: Sequence[Result]) -> Grid:
+        """Return the grid up to a point, for a path on other data."""
+        if self.Cs:
+            return Grid(self.Cs[: k + 1])
+        return replace(self, l1_min=results[k].l1, points=k + 1, l1_max=results[0].l1)
 
 
 def path(task: Task, flags: Flags) -> None:
@@ -129,20 +121,19 @@ def path(task: Task, flags: Flags) -> None:
     points: list[Fields] = []
     evaluations = []
     results = grid.fit(model, training)
-    choices = grid.points_of(results)
-    for result, (value, _) in zip(results, choices, strict=True):
+    for k, result in enumerate(results):
         model.use(result)
         evaluations.append(task.evaluate(model, held))
         name, score = task.main_score(evaluations[-1])
         own = {"n_nonzero": task.n_nonzero(model), "score": score}
-        points.append({grid.name: value, **result_fields(result), **own})
+        points.append({**({"C": grid.Cs[k]} if grid.Cs else {}), **result_fields(result), **own})
     # of equal scores the first, with the strongest penalty
     best = max(range(len(points)), key=lambda k: (points[k]["score"], -k))
-    model.set_params(**choices[best][1])
+    model.set_params(**grid.settings_at(best, results))
     if training is whole:
         model.use(results[best])
     else:
-        grid.fit_again(model, whole, results, best)
+        grid.until(best, results).fit(model, whole)
     save_models(task, [model, *others], [output, *beside], task.remember(flags, training))
     if report:
         from partwise.cli.report import write
@@ -198,25 +189,25 @@ def _points_report(penalty: str, score: str, points: Sequence[Fields]) -> tuple[
     return draw_curve(curve, f"{titled(score)} by {penalty}", penalty, logarithmic=True), rows
 
 
-def _c_grid(flags: Flags) -> GridOfC:
+def _c_grid(flags: Flags) -> Grid:
     if flags["l2"] is not None:
         raise UserError("--l2 is for paths over l1 (--l1-min): others go over C = 1 / l2")
     if flags["grid"] is not None:
         _refuse(("C_min", "C_max", "points"), "--grid, which says what the values of C are")
-        return GridOfC(flags["grid"])
+        return Grid(flags["grid"])
     if not 0 < flags["C_min"] < flags["C_max"] < float("inf"):
         raise UserError("--C-min must be above 0 and below --C-max")
-    return GridOfC(np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist())
+    return Grid(np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist())
 
 
-def _l1_grid(task: Task, settings: Parameters, flags: Flags) -> GridOfL1:
+def _l1_grid(task: Task, settings: Parameters, flags: Flags) -> Grid:
     _refuse(("C_min", "C_max", "grid", "penalty", "l1_ratio"), "--l1-min, which goes over l1 at one l2")
     if not flags["l1_min"] > 0:
         raise UserError(f"--l1-min must be a number above 0, got {flags['l1_min']:g}")
     given = {"C": None, "l1": flags["l1_min"], "l2": flags["l2"]}
     settings |= penalty_settings(settings, default_strength(task), given)
     l2 = 1.0 / default_strength(task) if flags["l2"] is None else flags["l2"]
-    return GridOfL1(flags["l1_min"], l2, flags["points"])
+    return Grid((), flags["l1_min"], l2, flags["points"])
 
 
 def _refuse(names: Sequence[str], other: str) -> None:
