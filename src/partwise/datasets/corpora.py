@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -79,14 +79,13 @@ def universal_dependencies(name: str = "ud-english-ewt", data: Path | None = Non
     """Read a treebank of Universal Dependencies from ``name/{train,dev,test}.conllu``; `test` may be "dev"."""
     if test not in ("test", "dev"):
         raise ValueError(f"test must be 'test' or 'dev', got {test!r}")
-    train, held = (io.read_conllu(data_file(name, f"{part}.conllu", data)) for part in ("train", test))
-    return _dataset(train, held)
+    return _trees(io.read_conllu(data_file(name, f"{part}.conllu", data)) for part in ("train", test))
 
 
 def conll2007_spanish(data: Path | None = None) -> Trees:
     """Read the Spanish trees of CoNLL-2007 from ``conll2007-spanish/esp.{train,test}``."""
-    train, held = (io.read_conllx(data_file("conll2007-spanish", f"esp.{part}", data)) for part in ("train", "test"))
-    return _dataset(train, held)
+    files = (data_file("conll2007-spanish", f"esp.{part}", data) for part in ("train", "test"))
+    return _trees(map(io.read_conllx, files))
 
 
 def treebank_sample(data: Path | None = None) -> list[Tree]:
@@ -94,7 +93,8 @@ def treebank_sample(data: Path | None = None) -> list[Tree]:
     return io.read_trees(data_file("treebank-sample", "wsj_sample.mrg", data))
 
 
-def _dataset(train: io.ConlluSentences, test: io.ConlluSentences) -> Trees:
+def _trees(parts: Iterable[io.ConlluSentences]) -> Trees:
+    train, test = parts
     return Dataset(train, [each.heads for each in train], test, [each.heads for each in test])
 
 

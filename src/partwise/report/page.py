@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from partwise.io.files import atomic_write
 from partwise.problem.result import HISTORY, Result
 from partwise.report import parts as shown
-from partwise.report.parts import STATUS, Scores, SupportsGroups, number
+from partwise.report.parts import STATUS, Scores, number
 from partwise.report.plots import convergence_plots
 from partwise.report.svg import Drawing, clean
 from partwise.solvers.engine.registry import has_certificates
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
     from partwise.metrics import Calibration
+    from partwise.models.inspection import TopFeatures
 
 #: With fewer certificates the report has a table instead of plots.
 _ENOUGH = 6
@@ -39,7 +40,7 @@ def write_report(
     plots: Iterable[object] = (),
     calibration: Calibration | None = None,
     confusion: tuple[Sequence[object], ArrayLike] | None = None,
-    top_features: shown.Groups | SupportsGroups | None = None,
+    top_features: shown.Groups | TopFeatures | None = None,
     examples: Iterable[object] = (),
     sections: Iterable[tuple[str, Scores, Iterable[object]]] = (),
     settings: Mapping[str, object] | None = None,

@@ -6,7 +6,7 @@ import math
 import numbers
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from partwise.report.svg import shorten
 
 if TYPE_CHECKING:
     from partwise.metrics import Calibration
+    from partwise.models.inspection import TopFeatures
 
 #: Labels of a confusion matrix and groups of weights that are shown at most, and groups that are shown unfolded.
 MOST_LABELS, MOST_GROUPS, OPEN_GROUPS = 30, 60, 12
@@ -27,12 +28,6 @@ Scores = Mapping[str, Any]
 #: Weights by the title of a group: (name, weight) of each.
 Groups = Mapping[str, Sequence[tuple[str, float]]]
 Part = dict[str, object]
-
-
-class SupportsGroups(Protocol):
-    """Top features of a model."""
-
-    def groups(self) -> Groups: ...
 
 
 _WHOLE = {
@@ -153,7 +148,7 @@ def _ink(paper: tuple[int, int, int]) -> str:
     return "#000000" if (luminance + 0.05) ** 2 >= 0.05 * 1.05 else "#ffffff"
 
 
-def weights(given: Groups | SupportsGroups | None) -> Part:
+def weights(given: Groups | TopFeatures | None) -> Part:
     """Return groups of bars: those with the largest weights, and the others, in the order given."""
     groups = given if isinstance(given, Mapping) else {} if given is None else given.groups()
     listed = [(title, [(name, float(weight)) for name, weight in rows]) for title, rows in groups.items() if rows]
