@@ -150,7 +150,8 @@ class RowCollector {
         std::uint32_t index;
         double value;
     };
-    static constexpr std::size_t kUsual = 32;  // expected number of entries per row
+    // Entries per row that the constructor reserves memory for; rows may have more.
+    static constexpr std::size_t kUsual = 32;
     std::vector<std::size_t> sizes_;
     std::vector<Entry> entries_;
     std::vector<Entry> sorted_;

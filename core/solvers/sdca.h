@@ -46,8 +46,9 @@ struct SdcaState {
 // A_i' is diagonal for all of these examples.
 std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples, Interrupt& interrupt);
 
-// Replaces slot scores by log p of their Gibbs distributions (0 for slots that no labelling uses), and computes the
-// entropies. Differences to the gold slot's score are cut off at `reach`.
+// Replaces the slot scores of each example by log p of their Gibbs distribution p (0 for slots that no labelling uses),
+// and computes the entropy of p. Scores are first clipped to the gold slot's score plus or minus `reach`, so that no
+// probability is rounded to 0.
 void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
                 Interrupt& interrupt);
 

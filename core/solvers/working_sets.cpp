@@ -275,7 +275,8 @@ void WorkingSets::compare(const Objective& objective, Index i) {
     set.differences.finish_row();
 }
 
-// <psi_k, psi_l> = <d_l, A psi_k>. Sums are in the order of slots, so that a resumed run has the same bits.
+// Fills row and column k of the inner products: <psi_k, psi_l> = <d_l, A psi_k>, where d_l is atom l's difference from
+// gold and psi_l = A'd_l. Sums run in the order of slots, so that a resumed run gets the same bits.
 void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
     const std::size_t n = set.atoms.size();
     double* d = slots_.data();

@@ -138,7 +138,8 @@ struct Sentence {
     bool has_column(Index s, Index c) const;
     // The gold rule over [s, t), or kNone.
     Index gold_at(Index s, Index t) const;
-    // The hashed tuples of rule r over [s, t) whose splits begin at q, q + 1, ...
+    // Returns the function k -> slot of the hashed tuple (rule r, word s, word q + k, word t - 1), for rule r over
+    // [s, t) with its split at q + k.
     chart::HashedSlots tuples(Index r, Index s, Index t, Index q) const;
     void add_slots(const Anchored& x, std::vector<Index>& out) const;
 };

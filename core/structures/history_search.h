@@ -71,13 +71,14 @@ class HistoryRows {
     std::vector<double> highs_;      // what each row was divided by, as a logarithm
 };
 
-// The first of a heap is its largest value; ties go to the way that comes first.
+// Orders heaps of ways (`HistorySearch::Way`) by value, the best way on top. Among ways of equal value the one from the
+// lowest node `before` comes first, and among those the one of the lowest rank.
 constexpr auto worse_way = [](const auto& a, const auto& b) {
     if (a.value != b.value) return a.value < b.value;
     return a.before != b.before ? a.before > b.before : a.rank > b.rank;
 };
 
-// Ties go to the lowest tags.
+// Orders candidates by value, the best one first; those of equal value by group, then by label.
 constexpr auto better_candidate = [](const auto& a, const auto& b) {
     if (a.value != b.value) return a.value > b.value;
     return a.group != b.group ? a.group < b.group : a.label < b.label;

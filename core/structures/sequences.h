@@ -1,15 +1,16 @@
-// What structures of one label per position share: lengths, rows of labels, gold labellings, Hamming cost.
+// The common base of structures with one label per position: lengths, slots of labels, gold labellings, Hamming cost.
 //
-// The first slots of a sequence of length T with L labels are T rows of `width`: slot t * width + a is label a at
-// position t. A labelling uses one slot of each row once. Cost: the number of positions with a wrong label.
+// The first slots of a sequence of length T with L labels are T rows of `width` slots (L, padded). Slot t * width + a
+// is label a at position t. A labelling uses one slot of each row, once. Subclasses add slots after these rows, such as
+// those of transitions. The cost is the number of positions with a wrong label.
 #pragma once
 
 #include "structures/structure.h"
 
 namespace partwise {
 
-// Which labels may follow which (n_labels x n_labels, rows are the earlier ones), which may come first and which last.
-// A byte each; a part that is empty allows everything.
+// Which labels may follow which (n_labels x n_labels; rows: the earlier label), which may come first and which last.
+// A byte of 0 forbids; an empty vector allows everything.
 struct Follow {
     std::vector<std::uint8_t> pairs;
     std::vector<std::uint8_t> first;

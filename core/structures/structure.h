@@ -1,9 +1,10 @@
 // The interface of structures, as solvers use it: slots, the best labelling, sums over all labellings. A structure
 // knows neither features nor losses.
 //
-// A labelling y of example i uses slot r count_r(y) times. Scores are finite. Boolean masks over slots forbid
-// labellings. Several threads may call the const methods, each with its own Workspace, unless thread_safe() is false
-// (structures written in Python).
+// A slot is a thing that a labelling can use and that has a score, such as "label 2 at position 5". A labelling y of
+// example i uses slot r count_r(y) times. Scores are finite. A mask has a byte per slot and forbids the labellings that
+// use a slot whose byte is 0. Several threads may call the const methods, each with its own Workspace, unless
+// thread_safe() is false, as for structures written in Python.
 #pragma once
 
 #include <random>

@@ -1,6 +1,6 @@
-// Attributes of tokens by templates. A template line is literal text and references to cells near the token; what it
-// gives at a token depends on the numbers of those cells' strings alone, so strings are made once for each distinct
-// combination of numbers and not once per token.
+// Makes attributes of tokens by templates. A template line consists of literal text and references to cells near the
+// token. Cells hold their strings as numbers (CodedColumn). Tokens with the same numbers in these cells have the same
+// attribute, so its string is made once for each distinct combination of numbers and not once per token.
 #pragma once
 
 #include "support/parallel.h"

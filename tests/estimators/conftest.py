@@ -40,8 +40,8 @@ class Sentences:
 def make_sentences(n: int = 30, *, seed: int = 0, n_columns: int = 6, max_length: int = 6, labels=LABELS) -> Sentences:
     """Make sequences of counts whose labels depend on the columns and on the previous label.
 
-    Some features never occur: the second label never follows the last one, and the last column is 0 where the label
-    is the first one.
+    Some pairs never occur, so that some features have no count: the second label never follows the last label, and the
+    last column is 0 wherever the label is the first one.
     """
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(n_columns, len(labels)))

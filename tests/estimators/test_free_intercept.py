@@ -151,7 +151,7 @@ def test_the_optimum_of_the_squared_link_lies_in_the_box(temperature, cost, C, y
 
 
 def test_a_box_of_another_link_is_refused():
-    """A box computed for another link is refused: one too small would give dual values above the optimum."""
+    """Bounds of free weights for another link are refused: bounds too small give dual values above the optimum."""
     problem = small_problem(Y3)
     squared = replace(problem.penalty.free, link="squared")
     with pytest.raises(ValueError, match=r"link 'squared'.*loss 'log' has link 'identity'"):
@@ -159,7 +159,7 @@ def test_a_box_of_another_link_is_refused():
 
 
 def test_a_box_without_the_optimum_has_no_certificate():
-    """A box that excludes the optimum raises CertificateError: its dual value would exceed the primal value."""
+    """Bounds of free weights that exclude the optimum raise CertificateError: the dual value exceeds the primal."""
     problem = small_problem(Y3)
     small = problem.with_penalty(L2(problem.l2, replace(problem.penalty.free, at_zero=0.0)))
     weights = solve(problem, "lbfgs", tol=1e-9).weights

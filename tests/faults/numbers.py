@@ -26,13 +26,15 @@ from partwise.datasets import make_treebank
 from .rows import Row
 
 VALUES = (float("nan"), float("inf"), -float("inf"), 1e300, -1e300, 1e308, 5e-324, 1e-310)
-#: Where the odd number is: in features for training, in features for prediction, in an example's weight, a label's
-#: weight, a cost, the weights of the model, or a parameter.
+#: Methods that get the odd number in the features that they predict from.
 ASKED = ("predict", "predict_marginals", "predict_k_best", "predict_proba", "score", "log_probability", "entropy")
 PARAMETERS = ("C", "tol", "max_seconds", "max_passes", "l1_ratio", "label_C", "memory_limit", "gamma", "min_count")
 OTHERS = ("class_weight", "cost", "coef_", *PARAMETERS)
+#: Where the odd number is: in features for training, in features for prediction, in an example's weight, a label's
+#: weight, a cost, the weights of the model, or a parameter.
 PLACES = ("fit", "sample_weight", *ASKED, *OTHERS)
-#: What an error message must name: an example, a position in it, a column, or the parameter itself.
+#: An error message must name one of these things with its number, or a label. `odd_number` checks this, and that errors
+#: about parameters name the parameter.
 THINGS = "sequence|graph|sentence|row|sample|position|node|column|feature|weight|input|example|attribute"
 NAMED = re.compile(rf"({THINGS})s? \d|'[BO]'|'B-x'|'x'|of a sequence")
 LABELS = ["B", "I", "O"]

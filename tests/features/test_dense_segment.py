@@ -148,5 +148,6 @@ def test_a_gradient_costs_little_more_than_two_values(rng):
             seconds.append(time.process_time() - begin)
         return min(seconds)
 
-    # A gradient takes twice the products of a value. Computing each example's part as well would double that again.
+    # A value takes one product with the rows, a gradient takes two. A gradient that also computed each example's part
+    # of itself would take four.
     assert least(problem.value_and_gradient) < 3.5 * least(problem.value)

@@ -124,7 +124,7 @@ def _allowed(counts: Floats, mask: NDArray[np.uint8] | None) -> NDArray[np.bool_
 
 
 def enumerate_multiclass(n_labels: int, width: int, mask: NDArray[np.uint8] | None = None) -> Enumeration:
-    """One label: slot a is label a. The example is its only clique."""
+    """All labels that the mask allows: slot a is label a. The only clique is the whole example."""
     labels = np.arange(n_labels)
     counts = np.eye(n_labels, width)
     keep = _allowed(counts, mask)
@@ -154,7 +154,7 @@ def chain_num_slots(length: int, n_labels: int, width: int, tied: bool, ends: bo
 def enumerate_chain(
     length: int, n_labels: int, width: int, tied: bool = True, ends: bool = False, mask: NDArray[np.uint8] | None = None
 ) -> Enumeration:
-    """All n_labels ** length sequences. Cliques: the edges, or the only position of a chain of length 1."""
+    """All label sequences that the mask allows. Their cliques are pairs of neighbours, or the only position."""
     labellings = np.array(list(itertools.product(range(n_labels), repeat=length)), dtype=np.int64)
     counts = np.zeros((len(labellings), chain_num_slots(length, n_labels, width, tied, ends)))
     for row, labels in zip(counts, labellings, strict=True):

@@ -25,7 +25,10 @@ def segmentations(length: int, max_lengths: list[int], begin: int = 0) -> Iterat
 
 
 def without_joints(every: Enumeration, allowed: Any, width: int) -> Enumeration:
-    """Keep segmentations that continue segments only where `allowed` (a byte per position and label) is not 0."""
+    """Keep segmentations that continue no segment at a position where `allowed` is 0 for its label.
+
+    allowed: a byte per position and label. A position continues a segment if it is not the first of the segment.
+    """
     codes = every.labellings
     joined = np.take_along_axis(np.asarray(allowed).reshape(-1, width), (codes // 2).T, axis=1).T
     return _kept(codes, every.counts, np.all((codes % 2 == 0) | (joined > 0), axis=1))

@@ -89,7 +89,7 @@ def test_the_history_has_three_gaps(tmp_path):
 
 
 def test_best_mixture_is_optimal():
-    """The mixture is as good as the best of every support and meets optimality conditions, also for equal planes."""
+    """`best_mixture` is optimal and as good as a search of all subsets of planes, also if two slopes are equal."""
     rng = np.random.default_rng(3)
     for m, d in [(1, 3), (2, 1), (4, 6), (6, 2), (8, 4)]:
         for scale in (1e-3, 1.0, 1e4):

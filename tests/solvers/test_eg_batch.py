@@ -1,4 +1,4 @@
-"""Batch EG on slot scores and in primal form: steps, search, divergence, warm starts, memory."""
+"""Batch exponentiated gradient (EG), both forms: step sizes and their search, divergence, warm starts, memory use."""
 
 from __future__ import annotations
 

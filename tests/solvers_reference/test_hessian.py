@@ -1,4 +1,4 @@
-"""Products with the Hessian equal the enumerated matrix's and differences of gradients, on any number of threads."""
+"""Products with the Hessian agree with enumeration and with differences of gradients, on any number of threads."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_capabilities_of_links_are_true(name):
     link = _core.Link(name)
     assert link.name == name
     assert link.fixed_mass == (link.least_mass == link.largest_mass)
-    if link.fixed_mass:  # with a fixed mass, phi is the identity
+    if link.fixed_mass:  # then `value` (phi) is the identity, and `mass` is its derivative
         assert all(link.value(t) == t and link.mass(t) == 1.0 and link.second(t) == 0.0 for t in GRID)
     if link.quadratic_conjugate:
         assert (link.least_mass, link.largest_mass) == (0.0, math.inf)

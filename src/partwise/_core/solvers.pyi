@@ -188,7 +188,7 @@ class SdcaReport(_Ascent):
 def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int = 1) -> Floats:
     """Turn slot scores into logarithms of Gibbs probabilities, in place; return the entropies.
 
-    Differences to the gold slot's score are cut off at `reach`; unused slots get 0.
+    Scores are first clipped to the gold slot's score plus or minus `reach`; unused slots get 0.
     """
 
 class SdcaState:

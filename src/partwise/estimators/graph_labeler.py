@@ -34,9 +34,9 @@ class GraphLabeler(StructuredEstimator[GraphModel]):
     order of an edge's nodes matters, unless ``directed=False``, which undirected networkx graphs need. `y` has the
     labels of each graph: a list in the order of nodes, or a dict by node.
 
-    Predictions take two constraints, for each graph None or, as `allowed`, a boolean array of shape (nodes, n_labels)
-    in the order of `classes_`, a list with None or the allowed labels of each node, or a dict {node: labels}; as
-    `fixed`, a dict {node: label} of nodes whose labels are known.
+    Predictions take two constraints, lists with one entry per graph (None: no constraint). An entry of `allowed` is a
+    boolean array of shape (nodes, n_labels) in the order of `classes_`, a list with the allowed labels of each node
+    (None: all), or a dict {node: labels}. An entry of `fixed` is a dict {node: label} of nodes whose labels are known.
 
     `score` is the share of nodes with the right label. In explanations positions are numbers of nodes or, for the kind
     "edge", of edges; `top_features` has headings for labels and for pairs of labels of an edge's nodes.

@@ -15,8 +15,8 @@ Step sizes:
     adaptive   halved until Q does not rise, multiplied by 1.05 after each step; one per block where they move alone
     search     batch only: halved until B_Q[p || q] <= D[p || q] / eta for the step from q to p; doubled after each step
                until a step is halved, then multiplied by 1.05
-    a number   this step; a run that lets Q rise for good raises DivergenceError (`eg_qp`: never below 0.567 / (B +
-               lambda))
+    a number   this step; a run in which Q rises and does not fall back raises DivergenceError (`eg_qp`: never below
+               0.567 / (B + lambda))
 
 Stopping rule. gap <= tol (1 + |Q|), where gap is the certificate of `SimplexFunction.gap`: with mu = 0 the Frank-Wolfe
 gap, the largest <grad Q(alpha), alpha - corner>. It is found after every batch step, and after every n single ones.
@@ -184,13 +184,15 @@ def eg(
 ) -> EGResult:
     """Minimise a convex function over a product of simplices (see the module's docstring).
 
-    function: Q by its value and gradient, or a `quadratic`. step_size: "theorem", "adaptive", "search" or a number > 0.
-    start: a point in the interior (default: uniform distributions). Stop at gap <= tol * (1 + |Q|). max_iterations:
-    steps, of all blocks at once or of single ones. random_state: an int or NumPy generator, for the order "random".
+    function: Q, given by functions for its value and gradient, or made by `quadratic`. order: a step moves all blocks
+    ("batch") or one block, drawn ("random") or taken in turn ("cyclic"). step_size: "theorem", "adaptive", "search"
+    (batch only) or a number > 0. start: a point in the interior (default: uniform distributions). tol: stop at
+    gap <= tol * (1 + |Q|). max_iterations: the most steps. random_state: an int or NumPy generator, for "random".
 
-    ValueError if the gradient has another shape than alpha, is not finite, or does not belong to the values; if Q turns
-    out not to be convex; if a step is not positive, or needs a constant that the function does not have.
-    DivergenceError if a given step lets Q rise for good. ConvergenceWarning if the tolerance was not reached.
+    ValueError if the gradient differs from alpha in shape, is not finite, or contradicts the values; if Q turns out not
+    to be convex; if a step is not positive; if "theorem" needs a constant (`upper`, `block_upper`) that was not given.
+    DivergenceError if Q rises and does not fall back, because the step is too long. ConvergenceWarning if the gap is
+    still above the tolerance after `max_iterations`.
     """
     check_choice("order", order, ("batch", "random", "cyclic"))
     return Run("eg", function, order, step_size, random_state).go(start, tol, max_iterations)

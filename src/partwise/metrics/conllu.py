@@ -152,7 +152,7 @@ def _punctuation(sentence: Sentence, tree: list[Arc]) -> list[bool]:
 
 @dataclass(frozen=True)
 class FeatureCounts(TypeScores):
-    """How often a feature occurs in gold, in the prediction, is right; `n_same`: words where it or its absence is."""
+    """Numbers of words with a feature in gold, predicted, and right; `n_same`: its value, or lack of it, is right."""
 
     n_same: int
     n_words: int
@@ -169,11 +169,12 @@ class FeatsScores:
 
     Attributes
     ----------
-    n_words, n_right : words, and those whose whole list of features is right
-    n_right_universal : those whose universal features are right (UFeats of the CoNLL 2018 shared task)
-    by_feature : counts by the feature's name
-    all_features : the counts of all features together (key and value)
-    n_unknown, n_unknown_right : words whose combination of features is not among those known, and the right ones
+    n_words, n_right : number of words, and of words whose whole list of features is right
+    n_right_universal : number of words whose universal features are right (UFeats of the CoNLL 2018 shared task)
+    by_feature : counts of each feature, by its name
+    all_features : counts of all features together; a feature is right if its name and value are
+    n_unknown, n_unknown_right : number of words whose gold combination of features is not in `known` of `feats_scores`
+        (what a tagger learnt), and of the right ones among them
     """
 
     n_words: int
@@ -205,7 +206,7 @@ def feats_scores(
 ) -> FeatsScores:
     """Return scores of words' FEATS (``Case=Nom|Number=Sing``, ``_``), sentence by sentence; order does not matter.
 
-    known : the values that a tagger knows; words with other values are counted
+    known : the FEATS values that a tagger knows; words with other gold values are counted as unknown
 
     Raises ValueError if lengths differ, there are no words, or a value is not a list of features.
     """

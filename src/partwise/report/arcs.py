@@ -40,8 +40,9 @@ def draw_arcs(
 ) -> svg.Drawing:
     """Draw a dependency tree: arcs from heads to their words, above the sentence.
 
-    Arcs that differ from `gold_heads` are red, with the gold ones below the sentence, dashed. Where a sentence is
-    broken into lines, an arc between two lines leaves the one at its end and comes in at the beginning of the other.
+    An arc is red if its word's head differs from `gold_heads`; the word's gold arc is then dashed, below the sentence.
+    If the sentence is broken into lines, an arc between words of two lines is broken too: one part runs out at the end
+    of the upper line, the other part comes in at the beginning of the lower line.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def draw_arcs(
     heads, gold_heads : sequences of int
         Head of each word, counted from 1; 0 is the root. Gold heads are optional.
     labels : sequence, optional
-    max_width : where lines are broken
+        Label of the arc from each word's head.
+    max_width : width beyond which lines are broken
     """
     n = len(tokens)
     svg.check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)

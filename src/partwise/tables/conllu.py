@@ -52,11 +52,11 @@ class Target:
         return [value for (value,) in conllu.column_values([sentence], [self.column])[0]]
 
     def values(self, sentence: ConlluSentence, labels: Sequence[str]) -> list[str]:
-        """Return the values that the column has for these labels of the sentence's words."""
+        """Return what these labels stand for in the column, one value per word of the sentence."""
         return list(labels)
 
     def put(self, sentence: ConlluSentence, labels: Sequence[str]) -> ConlluSentence:
-        """Return the sentence with the values of these labels in their column."""
+        """Return a copy of the sentence whose column has the values that these labels stand for."""
         return self.column.put(sentence, self.values(sentence, labels))
 
     def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:

@@ -456,7 +456,7 @@ def frequent_features(counts: KeyCounts, min_count: int) -> ArcIndex:
 
 
 def pair_layout(pairs: KeyCounts, index: ArcIndex, n_names: int) -> PairLayout:
-    """Return which pairs of a feature of the index and a name have a weight: those that were counted."""
+    """Return the layout of weights for pairs (feature, arc name): those counted whose feature is in the index."""
     (keys, names, _), order = pairs.frequent(1), np.argsort(index.keys)
     place = places_in(index.keys[order], keys)
     ids, names = order[place[place >= 0]], names[place >= 0]

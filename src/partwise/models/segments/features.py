@@ -26,7 +26,7 @@ from partwise.models.sequences.template_reader import add_gazetteers, read_gazet
 from partwise.support.arrays import Booleans, Ints, UInt64s, pointers
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-#: The text of a word that is compared, by family of features.
+#: By family of features: the string of a word by which known segments are recognised (its text, or its shape).
 FAMILIES: dict[str, Callable[[str], str]] = {"text": str, "shape": short_shape}
 
 

@@ -65,11 +65,11 @@ class SequenceModel(Model[SequenceSource]):
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
     late: ClassVar[tuple[str, ...]] = ("legal",)
     takes_classes: ClassVar[bool] = True
-    #: The name of its features in model files.
+    #: The name of the model's features in model files.
     kind: ClassVar[str]
-    #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
+    #: Whether dense rows stay dense, as kernels compare whole rows. Other models may store dense rows as sparse ones.
     dense: ClassVar[bool] = False
-    #: Whether answers can be told to keep to the scheme of chunk labels; segments do so by themselves.
+    #: Whether `legal` can restrict answers to the scheme of chunk labels; answers of segment models always keep to it.
     ruled: ClassVar[bool] = False
 
     template: Template | None

@@ -1,23 +1,27 @@
 """Problem. min P(w) for smooth losses with the identity link under the elastic net l1 |w|_1 + l2/2 |w|^2 (l1 > 0,
 l2 >= 0); every labelling is one slot (multinomial maxent).
 
-Update. An epoch computes all gradients once. Its working set has the nonzero weights, and those zeros whose optimality
-|dL/dw_t| <= l1 is most violated (at most `growth` times as many, at least `least`); or all weights, if there are at
-most `few`. For the joint step D it uses the quadratic model of P's smooth part at w, with the l1 term as it is. It
-minimises over one D_t after the other in random order, until the largest violation among them is `inner` times what it
-was, or for `max_sweeps` sweeps; this needs no exponentials, and for few columns the square is a matrix computed once
-(core/solvers/cd_l1_model.cpp). D is halved until P falls by a hundredth of what the model without its square promises.
-If there is no such step (close to the minimum, where rounding hides the gain), or features are not 0/1 (the model is
-then right for short steps alone), the sweeps are over P itself: a visit of w_t takes Newton's step d for
+Update. An epoch computes all gradients once and chooses a working set: the nonzero weights, and the zero weights that
+violate their optimality condition |dL/dw_t| <= l1 most (at most `growth` times as many, at least `least`); or all
+weights, if there are at most `few`. The joint step D of these weights minimises a model of P: the quadratic expansion
+of P's smooth part at w, plus the exact l1 term. The model is minimised over one D_t after the other in random order,
+until the largest violation in the working set has fallen by the factor `inner`, or for `max_sweeps` sweeps. This needs
+no exponentials; for few columns the matrix of the quadratic term is computed once (core/solvers/cd_l1_model.cpp). D is
+then halved until P falls by a hundredth of what the model without its quadratic term predicts.
+
+If no such D is found (close to the minimum, where rounding hides the decrease), or if features are not 0/1 (for which
+the expansion is accurate for short steps only), the sweeps are over P itself: a visit of w_t takes Newton's step d for
 
     min over d of  G d + H d^2 / 2 + l1 |w_t + d|,      G, H: derivatives of P's smooth part in w_t,
 
-and halves it until P falls by a hundredth of what the model without H promises. A zero weight is left alone until the
-next epoch if its violation would have to grow by more than a tenth of the last sweep's to move it.
+and halves it until P falls by a hundredth of what the model without H predicts. A zero weight is not visited again in
+this epoch if |G| is below l1 by more than a tenth of the previous sweep's largest violation.
 
-Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: the plane at the newest w is
-mixed with the best one so far as is best for the dual (as in `owlqn`), and so is the plane of the probabilities
-p_a (1 + z_a - sum of p z) that the model expects after a step which changes scores by tau z (slopes of at most l1).
+Stopping rule. gap = P(w) - D <= tol |P|, checked once per epoch, where D is the dual value of the best plane so far.
+Each epoch mixes two planes into the best one, in the proportion that makes D largest (as in `owlqn`): the plane at the
+newest w, and the plane of the probabilities p_a (1 + z_a - sum of p z) that the model predicts after a step which
+changes scores by tau z. (If l2 = 0, the dual needs slopes of at most l1: the second plane has such slopes if the step
+leads to the model's minimum.)
 
 Source. Huang et al. 2010, Algorithm 3 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a
 kink: the model of the paper's (37) keeps l1 |w_t + d|, whose minimum is in closed form. The step for all weights is

@@ -1,28 +1,30 @@
 """Problem. min over w, max over distributions alpha of l2/2 |w|^2 + b(alpha) - <u(alpha), w>, the saddle point of P and
-D at temperature 0 with the identity link (hinge); l2 > 0. Its operator is F(w, alpha) = (l2 w - u(alpha), -(theta_i +
-kappa c_i)), the second part in slots, per example and weight omega_i.
+D at temperature 0 with the identity link (hinge); l2 > 0; (u, b)(alpha) is the plane of alpha. The operator is
+F(w, alpha) = (l2 w - u(alpha), -(theta_i + kappa c_i)), its second part per slot of example i and divided by omega_i.
 
-Update. Distances are those of the prox-function a/2 |w|^2 + sum_i omega_i KL(alpha_i || uniform), whose projections are
-additions to w and to the slot scores of alpha. From (w, alpha) with scores A_i y + k c_i, a step of length eta is
+Update. Distances are those of the prox-function a/2 |w|^2 + sum_i omega_i KL(alpha_i || uniform), under which a step
+adds to w and to the slot scores of alpha. From w and the alpha with slot scores A_i y + k c_i, a step of length eta is
 
     w_v = w - eta/a (l2 w - u(alpha)),          y_v = y + eta w,      k_v = k + eta kappa       (look ahead)
     w  <- w - eta/a (l2 w_v - u(alpha_v)),      y  <- y + eta w_v,    k  <- k + eta kappa       (step from there)
 
-so that all distributions are two vectors and a number, as in `eg-primal`; two inferences per step. eta, with `step`:
+so that the vector y and the number k stand for all distributions (as in `eg-primal`); a step takes two inferences.
+eta, by `step_rule`:
 
-    theorem    1 / L, L = l2 / a + sqrt(sum_i omega_i Psi_i / a) (Psi_i as in the derivation)
-    adaptive   from there, times 1.2 after each step that has eta <F(v), v - new> <= distance of the new point from the
-               old one, all that the proof takes L for; halved and tried again until that holds. 1 / L always passes
+    theorem    1 / L, L = l2 / a + sqrt(sum_i omega_i Psi_i / a), Psi_i >= |A_i'(g_i - counts(y))|^2 for all y
+    adaptive   first 1 / L. A step is accepted if eta <F(v), v - new> <= distance of the new point from the old one: the
+               proof needs L for nothing else. Then eta grows by the factor 1.2; after a rejected step it is halved, and
+               the step is tried again. Steps of at most 1 / L are always accepted
 
 The answer consists of averages of w_v and of the planes of alpha_v, weighted by eta; their gap is at most
-(a/2 |w(mean alpha) - first w|^2 + sum_i omega_i log |Y_i|) / sum of eta.
+(a/2 |w(mean alpha) - first w|^2 + sum_i omega_i log |Y_i|) / sum of eta, with w(alpha) = u(alpha) / l2.
 
 Stopping rule. gap = P - D <= tol |P|; D of the averaged plane or the newest, P at the averaged weights or those of the
 averaged plane, whichever is better.
 
 Source. Taskar et al. 2006, Figure 5 (dual extragradient) with the Bregman projections of their section 5 (Zhang et al.
-2011, Table 1, "Extragradient"). Both projections are onto whole spaces of mirror images. So steps from the newest point
-(the extragradient method) and from the start along the sum of gradients (the dual one) are the same.
+2011, Table 1, "Extragradient"). All w and all slot scores are allowed, so projections change nothing. A step from the
+newest point (extragradient) therefore equals one from the start along the sum of gradients (dual extragradient).
 
 Departures. A penalty instead of a ball of weights; sample weights; the search for eta; the choice
 a = `balance` l2 sum_i omega_i log |Y_i| / P(0), which gives both distances the same scale.

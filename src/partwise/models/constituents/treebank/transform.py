@@ -5,8 +5,9 @@ A chain of nodes with one child each becomes one node. The children c_1 .. c_n o
     A -> c_1 A|c_1,  A|c_1 -> c_2 A|c_1~c_2,  ...,  A|c_1~..~c_{n-2} -> c_{n-1} c_n      binarise="right"
     A -> A|c_n c_n,  A|c_n -> A|c_n~c_{n-1} c_{n-1},  ...                                binarise="left"
 
-where a made symbol keeps the last `horizontal` of these children, and phrases keep the labels of `vertical` - 1
-ancestors. Tags keep no ancestors, as the lexicon is sparse enough without. A symbol says what its node was:
+where the symbol of a made node keeps the last `horizontal` of these children, and phrases keep the labels of their
+`vertical` - 1 lowest ancestors. Tags keep no ancestors, as the lexicon is sparse enough without. A symbol says what its
+node was:
 
     chain      labels of a chain of nodes with one child each, from the top: S+VP
     ancestors  then, with a vertical order above 1, the labels above it: S+VP^SBAR^NP
@@ -31,7 +32,7 @@ from partwise.io.trees import Tree, check_tree, clean_tree, is_leaf, postorder
 DIRECTIONS = ("right", "left")
 
 CHAIN, ABOVE, MADE, NEXT, ESCAPE = "+", "^", "|", "~", "\\"
-#: A word without a node of its own.
+#: The symbol of a word that has no node of its own; no label is written like this.
 NO_LABEL = ESCAPE + "_"
 
 _SPECIAL = re.compile(r"[+^|~\\]")
@@ -76,12 +77,12 @@ class TreeTransform:
 
     Parameters
     ----------
-    horizontal : number of children that a made symbol remembers, 0 or more; ``math.inf`` for all of them
-    vertical : order of labels along ancestors: 1 for the label alone, 2 with its parent's, ...
-    binarise : "right" (the last children together) or "left" (the first ones)
-    traces, functions : whether `binary` first takes off empty elements and function tags; `restore` cannot add them
-    root : label of a node with one child at the top of each tree that says nothing (TOP), which `binary` takes off and
-        `restore` puts back; None if there is none
+    horizontal : number of siblings named in the symbol of a node that binarisation makes, 0 or more; ``math.inf``: all
+    vertical : number of labels in a phrase's symbol: 1 for its own alone, 2 for its own and its parent's, ...
+    binarise : "right" (the last children stay together) or "left" (the first children do)
+    traces, functions : whether `binary` first removes empty elements and function tags; `restore` cannot add them
+    root : label of an uninformative node (TOP) that every tree has on top, with one child; `binary` removes this node
+        and `restore` puts it back. None if trees have no such node
     """
 
     horizontal: float = 2
