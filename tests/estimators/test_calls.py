@@ -97,7 +97,7 @@ def test_same_bits_as_through_batches(by_batches, labels, options, n_jobs):
     assert tagger.predict_marginals_single(X[1]) == by_batches(tagger.predict_marginals_single, X[1])
     # these calls compute the answers of partwise.compat's `Tagger`
     model = tagger._fitted()
-    chain, index = model.named_chain(), {label: k for k, label in enumerate(model.classes.tolist())}
+    chain, index = model.named_chain, {label: k for k, label in enumerate(model.classes.tolist())}
     rows = chain.read(X)
     numbers = np.array([index[label] for row in best for label in row])
     found = chain.values(rows, numbers) - chain.sums(rows)[1]
@@ -247,4 +247,4 @@ def test_prepared_items_among_others(by_batches):
     assert all(
         map(np.array_equal, ours, by_batches(tagger.predict_marginals, [X[k] for k in (1, 0, 2)], output="array"))
     )
-    assert tagger._fitted().named_chain().read([PackedItems.of_lists([(["odd"], [float("nan")])])]) is None
+    assert tagger._fitted().named_chain.read([PackedItems.of_lists([(["odd"], [float("nan")])])]) is None

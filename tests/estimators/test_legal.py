@@ -13,7 +13,7 @@ from partwise import SequenceTagger
 from partwise.callbacks import TrainingCallback
 from partwise.model_files import ModelFormatError
 from partwise.models import ConstraintError
-from partwise.models.sequences.constraints import LabelRule, scheme_of
+from partwise.models.sequences.constraints import rule_of, scheme_of
 
 LABELS = ["B-x", "B-y", "I-x", "I-y", "O"]
 IOBES = ["B-x", "E-x", "I-x", "O", "S-x"]
@@ -232,7 +232,7 @@ def test_files_that_say_another_scheme(scheme, tmp_path):
 
 
 def test_rules_say_which_sequences_keep_to_them():
-    rule = LabelRule.of_scheme("iob2", LABELS)
+    rule = rule_of("iob2", tuple(LABELS))
     codes = [LABELS.index(label) for label in ["O", "I-x", "B-x", "I-x", "I-x", "B-y"]]
     assert rule.allows(np.array(codes), np.array([2, 2, 1, 1])).tolist() == [False, True, False, True]
     assert rule.allows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)).tolist() == []

@@ -121,7 +121,7 @@ def test_single_precision_is_kept(rng):
     assert ColumnReader().read(Sequences.of([x.astype(np.float16) for x in X])).table.dtype == np.float64
     assert rows.attributes().values.dtype == np.float64
     labels = np.zeros(rows.n_rows, dtype=np.int64)
-    half = EncodedRows(rows, labels).cut(0, 15)
+    half = EncodedRows.of(rows, labels).cut(0, 15)
     assert EncodedRows.joined([half, half]).rows.table.dtype == np.float32
     parts = ModelParts("examples", {}, half.to_arrays())  # the arrays of a partition's file
     np.testing.assert_array_equal(EncodedRows.from_parts(parts, 20, 3).rows.table, half.rows.table, strict=True)

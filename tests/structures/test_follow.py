@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from partwise.models.sequences.constraints import LabelRule
+from partwise.models.sequences.constraints import LabelRule, rule_of
 from partwise.structures import Chain, HistoryChain, SecondOrderChain
 
 LABELS = ("O", "B-x", "I-x", "B-y", "I-y")
-IOB2 = LabelRule.of_scheme("iob2", LABELS)
+IOB2 = rule_of("iob2", tuple(LABELS))
 L = len(LABELS)
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -164,7 +164,7 @@ class EncodedTables:
         columns = {name: column[cuts[name.partition("/")[0]]] for name, column in self.columns.items()}
         lengths = {name: own[start:stop] for name, own in self.lengths.items()}
         weight = None if self.weight is None else self.weight[start:stop]
-        return self._with(lengths, columns, self.entries[start:stop], weight)
+        return replace(self, lengths=lengths, columns=columns, entries=self.entries[start:stop], weight=weight)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -182,12 +182,8 @@ class EncodedTables:
             each = [np.ones(len(part.entries)) if part.weight is None else part.weight for part in parts]
             weight = np.concatenate(each)
         lengths = {name: np.concatenate([part.lengths[name] for part in parts]) for name in parts[0].lengths}
-        return parts[0]._with(lengths, columns, np.concatenate([part.entries for part in parts]), weight)
-
-    def _with(
-        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
-    ) -> Self:
-        return type(self)(lengths, columns, entries, weight)
+        entries = np.concatenate([part.entries for part in parts])
+        return replace(parts[0], lengths=lengths, columns=columns, entries=entries, weight=weight)
 
     def to_arrays(self) -> dict[str, Array]:
         """Return arrays for a file; whole numbers in the width that they need."""
@@ -228,35 +224,30 @@ class EncodedTables:
         return EncodedTables(lengths, found, np.zeros(n, dtype=np.int64), weight)
 
 
-#: What files call the columns of `EncodedRows`.
-_FILE_NAMES = {
-    "rows/lengths": "lengths",
-    "rows/labels": "labels",
-    "rows/counts": "counts",
-    "rows-entries/attributes": "attributes",
-    "rows-entries/values": "values",
-    "rows/table": "table",
-    "weight": "weight",
-}
-
-
+@dataclass(eq=False)
 class EncodedRows(EncodedTables):
-    """Examples of `rows.lengths` rows of attributes each, with a label per row; weight: None where all are 1."""
+    """Examples of `rows.lengths` rows of attributes each, with a label per row."""
 
-    def __init__(self, rows: Rows, labels: Ints, weight: Floats | None = None) -> None:
+    n_attributes: int = 0
+
+    @classmethod
+    def of(cls, rows: Rows, labels: Ints, weight: Floats | None = None) -> Self:
         lengths, columns = row_columns("rows", rows)
         entries = lengths.get("rows-entries", rows.lengths * rows.n_attributes)
-        super().__init__(lengths, {"rows/labels": labels, **columns}, entries, weight)
-        self.rows, self.labels = rows, labels
+        return cls(lengths, {"rows/labels": labels, **columns}, entries, weight, rows.n_attributes)
 
-    def _with(
-        self, lengths: Mapping[str, Ints], columns: Mapping[str, Column], entries: Ints, weight: Floats | None
-    ) -> Self:
-        tables = EncodedTables(lengths, columns, entries, weight)
-        return type(self)(rows_of("rows", tables, self.rows.n_attributes), tables.columns["rows/labels"], weight)
+    @cached_property
+    def rows(self) -> Rows:
+        return rows_of("rows", self, self.n_attributes)
+
+    @property
+    def labels(self) -> Ints:
+        return cast(Ints, self.columns["rows/labels"])
 
     def to_arrays(self) -> dict[str, Array]:
-        return {_FILE_NAMES[name]: array for name, array in super().to_arrays().items() if name in _FILE_NAMES}
+        found = super().to_arrays()
+        found.pop("rows-entries/lengths", None)  # follows from the counts
+        return {name.rpartition("/")[2]: array for name, array in found.items()}
 
     @classmethod
     def from_parts(cls, parts: ModelParts, n_attributes: int, n_labels: int) -> EncodedRows:
@@ -266,14 +257,15 @@ class EncodedRows(EncodedTables):
         labels = parts.ints("labels", n_rows, low=0, high=n_labels)
         weight = parts.floats("weight", len(lengths)) if "weight" in parts.arrays else None
         if "table" in parts.arrays:
-            table = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
-            return cls(Rows(lengths, n_attributes, table), labels, weight)
+            dense = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
+            return cls.of(Rows(lengths, n_attributes, dense), labels, weight)
         attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
         row_ptr = pointers(parts.ints("counts", n_rows, low=0, high=len(attributes) + 1))
         if row_ptr[-1] != len(attributes):
             raise ModelFormatError(f"has {len(attributes)} attributes, its rows have {row_ptr[-1]}")
         values = parts.floats("values", len(attributes)) if "values" in parts.arrays else None
-        return cls(Rows(lengths, n_attributes, Attributes(row_ptr, attributes, n_attributes, values)), labels, weight)
+        table = Attributes(row_ptr, attributes, n_attributes, values)
+        return cls.of(Rows(lengths, n_attributes, table), labels, weight)
 
 
 def narrow(numbers: Ints) -> Array:

@@ -128,9 +128,11 @@ class Reader(ABC):
     kind: ClassVar[str]
     #: Whether attributes have names, and not numbers alone.
     named: ClassVar[bool] = True
+    #: The forms of sequences that it reads (`input_form`), and what messages call them.
+    forms: ClassVar[tuple[str, ...]]
+    expected: ClassVar[str]
     #: What makes attributes of strings; None if the user gives attributes.
     template: Template | None = None
-
     #: Whether pairs of labels have weights of their own.
     plain_transitions: bool = True
 
@@ -139,9 +141,12 @@ class Reader(ABC):
     def n_attributes(self) -> int:
         """Number of attributes it knows."""
 
-    @abstractmethod
     def sequences(self, X: object) -> Sequences:
         """Return sequences of the form that it reads."""
+        sequences = Sequences.of(X)
+        if input_form(sequences) not in (*self.forms, "none"):
+            raise ValueError(f"X: {sequences.one}s must be {self.expected}, as in fit")
+        return sequences
 
     @abstractmethod
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
@@ -260,16 +265,12 @@ class NameReader(VocabularyReader):
     """
 
     kind: ClassVar[str] = "names"
+    forms: ClassVar[tuple[str, ...]] = ("names",)
+    expected: ClassVar[str] = "lists of attribute names or dicts"
 
     def __init__(self, vocabulary: Vocabulary | None = None, separator: str = "=", joined: bool = False) -> None:
         super().__init__(vocabulary)
         self.separator, self.joined = separator, joined
-
-    def sequences(self, X: object) -> Sequences:
-        sequences = Sequences.of(X)
-        if input_form(sequences) not in ("names", "none"):
-            raise ValueError(f"X: {sequences.one}s must be lists of attribute names or dicts, as in fit")
-        return sequences
 
     def to_parts(self) -> ModelParts:
         settings: dict[str, object] = {} if self.separator == "=" else {"separator": self.separator}
@@ -387,6 +388,8 @@ class ColumnReader(Reader):
 
     kind: ClassVar[str] = "columns"
     named: ClassVar[bool] = False
+    forms: ClassVar[tuple[str, ...]] = ("dense", "sparse")
+    expected: ClassVar[str] = "2-D arrays of numbers or sparse matrices"
 
     def __init__(self, n_features: int | None = None) -> None:
         self.n_features = n_features
@@ -394,12 +397,6 @@ class ColumnReader(Reader):
     @property
     def n_attributes(self) -> int:
         return self.n_features or 0
-
-    def sequences(self, X: object) -> Sequences:
-        sequences = Sequences.of(X)
-        if input_form(sequences) not in ("dense", "sparse", "none"):
-            raise ValueError(f"X: {sequences.one}s must be 2-D arrays of numbers or sparse matrices, as in fit")
-        return sequences
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """Return the rows of all positions; a column that is seen less than `min_count` times is one of the others."""

@@ -24,7 +24,7 @@ from partwise.io.conllu import is_number
 from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 from partwise.models.constraints import ConstraintError
-from partwise.models.sequences.constraints import SCHEMES, LabelRule
+from partwise.models.sequences.constraints import SCHEMES, rule_of
 
 Bools = NDArray[np.bool_]
 #: Words of a line, each with its column in the file.
@@ -126,7 +126,7 @@ class _Line:
         name, column = rest[0]
         if name not in SCHEMES:
             raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
-        scheme = LabelRule.of_scheme(name, self.rules.labels)
+        scheme = rule_of(name, tuple(self.rules.labels))
         self.rules.follow &= scheme.pairs
         self.rules.first &= scheme.first
         self.rules.last &= scheme.last

@@ -102,7 +102,7 @@ class Tagger:
         if len(chain.labels) > 1:
             model = chain.to_tagger(len(value), crfsuite.TOOL)._fitted()
             assert isinstance(model, ChainModel)
-            self._calls = model.named_chain()
+            self._calls = model.named_chain
         self._chain, self._size = chain, len(value)
         return contextlib.closing(self)
 

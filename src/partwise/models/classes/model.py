@@ -100,7 +100,7 @@ class ClassesModel(Model[ClassRows]):
             classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
         self.check_size()
-        encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
+        encoded = EncodedRows.of(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self.labelled(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
@@ -548,7 +548,7 @@ class ClassesPartitioner(Partitioner):
             if unknown and self.model.min_count == 1:
                 raise ChangedData
         rows = self._density.compact(self.model.plain_rows(X, self._n_features))
-        return EncodedRows(rows, np.searchsorted(self._kept, y).astype(np.int64), weight)
+        return EncodedRows.of(rows, np.searchsorted(self._kept, y).astype(np.int64), weight)
 
     def n_slots(self, encoded: EncodedRows) -> int:
         return int(self.model.structure(encoded.size.n_examples).slot_offsets()[-1])

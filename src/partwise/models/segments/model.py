@@ -155,10 +155,10 @@ class SegmentModel(SequenceModel):
         self.longest = self.longest_of(gold, rows)
         if rows.words is not None:
             self.whole.count(rows.words, gold, self.types.outside)
-        counts, found = self.new_counts(), self.find(rows)
+        counts = self.new_counts()
         counts.add(rows, gold)
         self.use_features(counts)
-        examples = self._gold_examples(rows, found, gold, weight)
+        examples = self._gold_examples(rows, gold, weight)
         reading = self._training_reading(examples.batch, rows)
         return Learnt(examples, (self.n_types, self.longest, rows.lengths), reading=reading)
 
@@ -188,8 +188,8 @@ class SegmentModel(SequenceModel):
             mask = (counts.transitions >= self.min_count).astype(np.uint8)
         self.transition_mask = mask if self.reader.plain_transitions else np.zeros_like(mask)
 
-    def _gold_examples(self, rows: Rows, found: Listed, gold: Segments, weight: Floats | None) -> LabelledBatch:
-        batch = self._batch(rows, found, once=False)
+    def _gold_examples(self, rows: Rows, gold: Segments, weight: Floats | None) -> LabelledBatch:
+        batch = self.batch(rows, once=False)
         structure = batch.structure
         assert isinstance(structure, SegmentChain)
         slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
@@ -265,7 +265,7 @@ class SegmentModel(SequenceModel):
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
         rows, gold = self.encoded_rows(encoded)
-        return self._gold_examples(rows, self.find(rows), gold, encoded.weight)
+        return self._gold_examples(rows, gold, encoded.weight)
 
     def cost_labels(self) -> list[Hashable]:
         return [name or "O" for name in Types.of(self.classes.tolist()).names]
@@ -300,7 +300,9 @@ class SegmentModel(SequenceModel):
         sizes = self.n_types, self.longest, self.max_lengths()
         return SegmentChain(rows.lengths, *sizes, found.listed, self.segment_cost)
 
-    def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
+    def batch(self, rows: Rows, *, once: bool = True) -> Batch:
+        assert isinstance(rows, WordRows)
+        found = self.find(rows)
         structure = self.structure_of(rows, found)
 
         def of(name: str) -> TableRows | None:
@@ -312,10 +314,6 @@ class SegmentModel(SequenceModel):
         options: dict[str, Any] = {name: of(name) for name in TABLES}
         options |= {"length_mask": self.length_mask, "transition_mask": self.transition_mask, "once": once}
         return Batch(structure, segment_map(structure, **options))
-
-    def batch(self, rows: Rows) -> Batch:
-        assert isinstance(rows, WordRows)
-        return self._batch(rows, self.find(rows), once=True)
 
     def _read_rows(self, sequences: Sequences, n_jobs: int) -> WordRows:
         return self.with_words(super()._read_rows(sequences, n_jobs), sequences)

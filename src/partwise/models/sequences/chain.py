@@ -37,6 +37,7 @@ from partwise.problem.inference import NamedChain
 from partwise.structures import Chain, SecondOrderChain, padded_width
 from partwise.support.arrays import Bytes, Floats, Ints
 from partwise.support.checks import check_choice
+from partwise.support.lazy import cached_property
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -201,19 +202,12 @@ class ChainModel(ChainBase):
             edges |= {"edge_rows": edge_attributes(rows, self.edge_ids), "edge_layout": self.edges.core}
         return chain_map(structure, table, layout=layout, once=once, **edges)
 
-    #: What `named_chain` last returned, with the weights that it was made of.
-    _named: tuple[Floats, NamedChain | None] | None = None
-
+    @cached_property
     def named_chain(self) -> NamedChain | None:
         """Return the core's form of the model, for calls with named attributes.
 
         None if it has none: columns, templates, transitions by observations, triples, sequences without an answer.
         """
-        if self._named is None or self._named[0] is not self._weights:
-            self._named = self._weights, self._name_chain()
-        return self._named[1]
-
-    def _name_chain(self) -> NamedChain | None:
         reader, rule, weights = self.reader, self.kept_rule(), self.weights
         if type(reader) is not NameReader or self.transition_mask is None or self.order > 1:
             return None
@@ -226,17 +220,17 @@ class ChainModel(ChainBase):
         )  # fmt: skip
 
     def shortcut(self, X: object) -> Shortcut | None:
-        chain = None if X is None else self.named_chain()
+        chain = None if X is None else self.named_chain
         rows = None if chain is None else chain.read(X)
         return None if chain is None or rows is None else Shortcut(chain, self.classes.tolist(), rows)
 
     def __copy__(self) -> Self:
         other = super().__copy__()
-        other._named = None  # another rule or other weights may follow
+        vars(other).pop("named_chain", None)  # another rule or other weights may follow
         return other
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_named"}
+        return {name: value for name, value in vars(self).items() if name != "named_chain"}
 
     def carried(self, old: ChainModel) -> Floats | None:
         attributes = self.reader.numbers_in(old.reader)

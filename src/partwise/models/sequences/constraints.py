@@ -58,20 +58,6 @@ class LabelRule:
     first: Booleans
     last: Booleans
 
-    @classmethod
-    def of_scheme(cls, scheme: str, labels: Sequence[str]) -> LabelRule:
-        return cls(
-            np.array([[may_follow(scheme, before, label) for label in labels] for before in labels]),
-            np.array([may_follow(scheme, "O", label, at_start=True) for label in labels]),
-            np.array([may_follow(scheme, label, "O") for label in labels]),
-        )
-
-    @classmethod
-    def of_pairs(cls, pairs: Booleans) -> LabelRule:
-        """Return the rule of these pairs, with no rule for the ends."""
-        ends = np.ones(len(pairs), dtype=bool)
-        return cls(pairs, ends, ends)
-
     def __and__(self, other: LabelRule | None) -> LabelRule:
         if other is None:
             return self
@@ -103,8 +89,12 @@ class LabelRule:
 
 @lru_cache(maxsize=32)
 def rule_of(scheme: str, labels: tuple[str, ...]) -> LabelRule:
-    """Return `LabelRule.of_scheme`, remembered because single predictions ask for it each time."""
-    return LabelRule.of_scheme(scheme, labels)
+    """Return the rule of a scheme, remembered because single predictions ask for it each time."""
+    return LabelRule(
+        np.array([[may_follow(scheme, before, label) for label in labels] for before in labels]),
+        np.array([may_follow(scheme, "O", label, at_start=True) for label in labels]),
+        np.array([may_follow(scheme, label, "O") for label in labels]),
+    )
 
 
 def transition_rule(allowed: object, classes: LabelArray) -> LabelRule | None:
@@ -117,7 +107,8 @@ def transition_rule(allowed: object, classes: LabelArray) -> LabelRule | None:
         pairs = as_booleans(allowed, shape)
         if pairs is None:
             raise ValueError(f"allowed_transitions must be a boolean array of shape {shape}, or the name of a scheme")
-        return LabelRule.of_pairs(pairs)
+        ends = np.ones(len(labels), dtype=bool)
+        return LabelRule(pairs, ends, ends)
     if allowed not in NAMES:
         raise ValueError(f"allowed_transitions={allowed!r}: there are {', '.join(NAMES)}, or a boolean array")
     scheme, heads = NAMES[allowed]

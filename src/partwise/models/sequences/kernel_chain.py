@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from scipy import sparse
 
 from partwise.features import Attributes
 from partwise.features.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Part, Precomputed, get_kernel
@@ -46,6 +47,7 @@ class KernelChainModel(ChainBase):
     """Coefficients of training positions; `training` has all their rows, `support` those with coefficients."""
 
     kind: ClassVar[str] = "kernel chain"
+    lacks = LACKS
     dense: ClassVar[bool] = True  # kernels compare whole rows, which is faster on dense ones
 
     kernel: str | KernelLike
@@ -54,13 +56,12 @@ class KernelChainModel(ChainBase):
 
     training: KernelFeatures = field(init=False)
     support: KernelFeatures = field(init=False)
-    lacks: Mapping[Ability, str] = field(init=False, default_factory=lambda: LACKS)
 
-    def __post_init__(self, cost: object) -> None:
+    def check(self) -> None:
+        super().check()
         given: object = self.kernel_options
         if given is not None and not isinstance(given, dict):
             raise ValueError(f"kernel_options must be a dict, got {given!r}")
-        super().__post_init__(cost)
 
     @property
     def run_lengths(self) -> tuple[int, int]:
@@ -172,10 +173,9 @@ def _like(rows: Rows, support: Attributes | Floats) -> Attributes | InputRows:
     if not isinstance(rows.table, Attributes):
         return rows.table
     found = rows.table
-    dense = np.zeros((rows.n_rows, rows.n_attributes))
-    owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
-    np.add.at(dense, (owner, found.attributes), 1.0 if found.values is None else found.values)
-    return dense
+    values = np.ones(len(found.attributes)) if found.values is None else found.values
+    table = sparse.csr_array((values, found.attributes, found.row_ptr), (rows.n_rows, rows.n_attributes))
+    return cast(Floats, table.toarray())
 
 
 def _kernel_parts(part: Part, weights: Floats) -> ModelParts:

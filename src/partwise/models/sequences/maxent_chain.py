@@ -35,6 +35,9 @@ from partwise.structures import HistoryChain, Multiclass, padded_width
 from partwise.support.arrays import Floats, Ints, pointers
 from partwise.support.checks import check_choice
 
+#: Why the model lacks abilities.
+LACKS: Mapping[Ability, str] = {Ability.PARTIAL_FIT: "partial_fit: not available with model='maxent'"}
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MaxentChainModel(SequenceModel):
@@ -45,15 +48,13 @@ class MaxentChainModel(SequenceModel):
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
     reads_by_weights: ClassVar[bool] = True
     has_columns: ClassVar[bool] = True
+    lacks = LACKS
 
     history: int
     beam_width: int | None
 
     nodes: PairLayout = field(init=False)
     n_attributes: int = field(init=False)
-    lacks: Mapping[Ability, str] = field(
-        init=False, default_factory=lambda: {Ability.PARTIAL_FIT: "partial_fit: not available with model='maxent'"}
-    )
 
     def __post_init__(self, cost: object) -> None:
         super().__post_init__(cost)
@@ -82,7 +83,7 @@ class MaxentChainModel(SequenceModel):
     ) -> EncodedRows:
         if self.observed:
             counts.add(self.with_history(rows, labels), labels)
-        return EncodedRows(rows, labels, weight)
+        return EncodedRows.of(rows, labels, weight)
 
     def use_features(self, counts: PairCounts) -> None:
         shape = self.n_history_attributes, self.n_labels, padded_width(self.n_labels)
@@ -128,11 +129,12 @@ class MaxentChainModel(SequenceModel):
         table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
         return Batch(structure, history_chain_map(structure, table, layout=layout))
 
-    def _weights_of_pairs(self) -> tuple[Ints, Ints, Floats]:
-        """Return (attributes, labels, weights) of all features, also those of histories."""
+    def _features(self, of_history: bool) -> tuple[Ints, Ints, Floats]:
+        """Return (attributes, labels, weights) of the features of positions, or of histories: tags count from 0."""
         attributes, labels = self.nodes.pairs()
-        kept = labels < self.n_labels
-        return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
+        kept = (labels < self.n_labels) & ((attributes >= self.n_attributes) == of_history)
+        first = self.n_attributes if of_history else 0
+        return attributes[kept] - first, labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
     def history_scores(self) -> tuple[Floats, Ints, Floats]:
         """Return weights of labels after each tag, the few pairs of tags that have weights, and weights after these.
@@ -140,9 +142,7 @@ class MaxentChainModel(SequenceModel):
         A pair is the number older tag * tags + last tag; pairs ascend.
         """
         tags = self.n_labels + 1
-        attributes, labels, values = self._weights_of_pairs()
-        kept = attributes >= self.n_attributes
-        place, labels, values = attributes[kept] - self.n_attributes, labels[kept], values[kept]
+        place, labels, values = self._features(of_history=True)
         one = place < tags
         first = np.zeros((tags, self.n_labels))
         first[place[one], labels[one]] = values[one]
@@ -152,16 +152,12 @@ class MaxentChainModel(SequenceModel):
         return first.ravel(), pairs, second.ravel()
 
     def node_features(self) -> tuple[Ints, Ints, Floats]:
-        attributes, labels, values = self._weights_of_pairs()
-        kept = attributes < self.n_attributes
-        return attributes[kept], labels[kept], values[kept]
+        return self._features(of_history=False)
 
     def transition_weights(self) -> dict[tuple[Hashable, ...], float]:
         tags, found = [*self.classes.tolist(), None], dict[tuple[Hashable, ...], float]()
-        attributes, labels, values = self._weights_of_pairs()
-        kept = attributes >= self.n_attributes
-        places = (attributes[kept] - self.n_attributes).tolist()
-        for place, label, weight in zip(places, labels[kept].tolist(), values[kept].tolist(), strict=True):
+        parts = (part.tolist() for part in self._features(of_history=True))
+        for place, label, weight in zip(*parts, strict=True):
             pair, one = divmod(place - len(tags), len(tags))
             before = (tags[place],) if place < len(tags) else (tags[pair], tags[one])
             found[*before, tags[label]] = weight

@@ -217,7 +217,7 @@ class SequenceModel(Model[SequenceSource]):
     ) -> EncodedTables:
         """Count the features of a block, and return it as numbers; given: what rows and labels were made of."""
         counts.add(rows, labels)
-        return EncodedRows(rows, labels, weight)
+        return EncodedRows.of(rows, labels, weight)
 
     def use_features(self, counts: Any) -> None:
         """Choose features by the counts of all blocks."""
