@@ -204,10 +204,7 @@ class ChainModel(ChainBase):
 
     @cached_property
     def named_chain(self) -> NamedChain | None:
-        """Return the core's form of the model, for calls with named attributes.
-
-        None if it has none: columns, templates, transitions by observations, triples, sequences without an answer.
-        """
+        """The core's form of the model, for calls with named attributes, if the core has one for its features."""
         reader, rule, weights = self.reader, self.kept_rule(), self.weights
         if type(reader) is not NameReader or self.transition_mask is None or self.order > 1:
             return None
@@ -284,10 +281,7 @@ class ChainModel(ChainBase):
         return *self.nodes.pairs(), self.nodes.core.unpack(self.split(self.weights)[0])
 
     def edge_pairs(self) -> tuple[Ints, Ints]:
-        """Return (edge attribute, label * width + next label) of all weights of transitions, in their order.
-
-        Tied transitions are edge attribute 0. A layout of all pairs has padded columns too.
-        """
+        """Return (edge attribute, label * width + next label) of all weights of transitions, also of padding."""
         if self.edges is not None:
             return self.edges.pairs()
         return np.zeros(len(self.tied_cells), dtype=np.int64), self.tied_cells
@@ -318,24 +312,18 @@ class ChainModel(ChainBase):
 
     def contributions(self, reading: SequenceReading, one: Ints, two: Ints) -> list[Contribution]:
         found = super().contributions(reading, one, two)
-        if len(one) > 1:
-            found += self._edge_contributions(reading.source.rows, one, two)
-        if self.ends:
-            classes, rows = self.classes.tolist(), self.split(self.weights)[2].reshape(2, self.width)
-            for kind, row, t in zip(("begin", "end"), rows, (0, len(one) - 1), strict=True):
-                amount = float(row[one[t]] - row[two[t]])
-                found.append(Contribution(kind, None, t, classes[one[t]], classes[two[t]], amount))
-        return found
-
-    def _edge_contributions(self, rows: Rows, one: Ints, two: Ints) -> list[Contribution]:
-        """Return what transitions that differ add: their own weights are edge attribute 0."""
-        names, weights, found = self.edge_names(), ChainBase.transition_weights(self), []
+        names, weights, rows = self.edge_names(), ChainBase.transition_weights(self), reading.source.rows
         table = edge_attributes(rows, np.full(self.n_attributes, -1) if self.edge_ids is None else self.edge_ids)
         pairs = [np.stack([labels[:-1], labels[1:]], axis=1) for labels in (one, two)]
         for e, t, value in table.entries((pairs[0] != pairs[1]).any(axis=1)):
             best, other = (tuple(self.classes[labels[t]].tolist()) for labels in pairs)
             amount = value * (weights.get((*names[e], *best), 0.0) - weights.get((*names[e], *other), 0.0))
             found.append(Contribution("transition", names[e][0] if e else None, t + 1, best, other, amount))
+        if self.ends:
+            classes, ends = self.classes.tolist(), self.split(self.weights)[2].reshape(2, self.width)
+            for kind, row, t in zip(("begin", "end"), ends, (0, len(one) - 1), strict=True):
+                amount = float(row[one[t]] - row[two[t]])
+                found.append(Contribution(kind, None, t, classes[one[t]], classes[two[t]], amount))
         return found
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
@@ -409,7 +397,7 @@ class SecondOrderModel(ChainModel):
 
     def use_features(self, counts: FeatureCounts) -> None:
         super().use_features(counts)
-        self.triple_mask = counts.triple_mask()
+        self.triple_mask = counts.mask(order=2)
 
     def _map_rows(self, structure: Chain | SecondOrderChain, rows: Rows, once: bool) -> FeatureMap:
         assert isinstance(structure, SecondOrderChain)

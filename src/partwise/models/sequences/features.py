@@ -13,22 +13,17 @@ from partwise.support.arrays import Booleans, Bytes, Ints, pointers
 
 @dataclass(frozen=True)
 class FeatureChoice:
-    """Which features a chain is to have.
-
-    observed, observed_transitions: only those that occur `min_count` times. edge_only: attributes with weights for
-    pairs of labels alone. edge_ids: each attribute's number as an edge attribute, None for tied transitions. plain:
-    whether pairs of labels have weights of their own. order: 2 for triples of labels.
-    """
+    """Which features a chain is to have."""
 
     n_attributes: int
     n_labels: int
-    observed: bool
-    observed_transitions: bool
+    observed: bool  # only those that occur `min_count` times
+    observed_transitions: bool  # the same of transitions
     min_count: int
-    edge_only: Booleans | None = None
-    edge_ids: Ints | None = None
-    plain: bool = True
-    order: int = 1
+    edge_only: Booleans | None = None  # attributes with weights for pairs of labels alone
+    edge_ids: Ints | None = None  # each attribute's number as an edge attribute; None for tied transitions
+    plain: bool = True  # whether pairs of labels have weights of their own
+    order: int = 1  # 2 for triples of labels
 
     @property
     def n_edge_attributes(self) -> int:
@@ -58,8 +53,7 @@ class FeatureCounts:
         self._table: Ints | None = None  # of dense rows, in place of the pairs
         self._attributes = np.zeros(choice.n_attributes, dtype=np.int64)
         self._edges = PairCounts(choice.n_edge_attributes, n * width, n * width)
-        self._transitions = np.zeros(n * width, dtype=np.int64)
-        self._triples = np.zeros(n * n * width if choice.order == 2 else 0, dtype=np.int64)
+        self._runs = {order: np.zeros(n**order * width, dtype=np.int64) for order in range(1, choice.order + 1)}
 
     def add(self, rows: Rows, labels: Ints) -> None:
         """Count a block: attributes of positions, or pairs of attribute and label, and neighbouring labels."""
@@ -82,15 +76,14 @@ class FeatureCounts:
             self._table = found if self._table is None else self._table + found
         if not choice.observed_transitions:
             return
-        if choice.order == 2:
-            self._triples += triple_counts(lengths, labels, choice.n_labels)
+        for order, counts in self._runs.items():
+            counts += transition_counts(lengths, labels, choice.n_labels, order)
         if choice.edge_ids is None:
-            self._transitions += transition_counts(lengths, labels, choice.n_labels)
             return
         edges = edge_attributes(rows, choice.edge_ids)
         if not choice.plain:  # attribute 0 is on every edge
             edges = replace(edges, attributes=np.where(edges.attributes > 0, edges.attributes, -1))
-        self._edges.add(edges, transitions(lengths, labels, choice.width))
+        self._edges.add(edges, transitions(lengths, labels, choice.n_labels))
 
     def nodes(self) -> PairLayout:
         """Return the features of positions: the dense layout if that is all pairs."""
@@ -118,33 +111,23 @@ class FeatureCounts:
         counts[0] = 0
         return PairLayout.some(n, size, size, pointers(counts), np.tile(columns.astype(np.int64), n - 1))
 
-    def mask(self) -> Bytes:
-        """Return which tied transitions have a weight, (n_labels * width,)."""
-        return self.choice.cells(self._transitions)
-
-    def triple_mask(self) -> Bytes:
-        """Return which triples of labels have a weight, (n_labels * n_labels * width,)."""
-        return self.choice.cells(self._triples, order=2)
+    def mask(self, order: int = 1) -> Bytes:
+        """Return which tied transitions (order 2: triples) have a weight, (n_labels ** order * width,)."""
+        return self.choice.cells(self._runs[order], order)
 
 
-def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
-    """Return how often each transition occurs, (n_labels * width,)."""
-    width = padded_width(n_labels)
-    return np.bincount(transitions(lengths, labels, width), minlength=n_labels * width)
+def transition_counts(lengths: Ints, labels: Ints, n_labels: int, order: int = 1) -> Ints:
+    """Return how often each transition (order 2: each triple) occurs, (n_labels ** order * width,)."""
+    cells = transitions(lengths, labels, n_labels, order)
+    return np.bincount(cells, minlength=n_labels**order * padded_width(n_labels))
 
 
-def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
-    """Return how often each triple of labels occurs, (n_labels * n_labels * width,)."""
-    width, inner = padded_width(n_labels), has_left_neighbour(lengths)
-    both = inner[2:] & inner[1:-1]
-    cells = (labels[:-2] * n_labels + labels[1:-1]) * width + labels[2:]
-    return np.bincount(cells[both], minlength=n_labels * n_labels * width)
-
-
-def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
-    """Return label * width + next label of all edges."""
-    inner = has_left_neighbour(lengths)[1:]
-    return labels[:-1][inner] * width + labels[1:][inner]
+def transitions(lengths: Ints, labels: Ints, n_labels: int, order: int = 1) -> Ints:
+    """Return label * width + next label of all edges; order 2: of all triples, pair of labels * width + next label."""
+    before, inner = labels[:-1], has_left_neighbour(lengths)[1:]
+    if order == 2:
+        before, inner = before[:-1] * n_labels + before[1:], inner[:-1] & inner[1:]
+    return before[inner] * padded_width(n_labels) + labels[order:][inner]
 
 
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
