@@ -24,10 +24,9 @@ def kl(q: float, p: float) -> float:
 
 
 def kl_inverse(q: float, epsilon: float) -> float:
-    """Return the largest p with KL(q || p) <= epsilon: a bound of the mean that belongs to an observed mean q.
+    """Return the largest p with KL(q || p) <= epsilon: a bound of the mean, from an observed mean q.
 
-    The answer is rounded up by at most 1e-12, and at most q + sqrt(2 q epsilon) + 2 epsilon (Bartlett et al. 2004,
-    equation 6).
+    It is rounded up by at most 1e-12, and at most q + sqrt(2 q epsilon) + 2 epsilon (Bartlett et al. 2004, eq. 6).
     """
     _check_probability("q", q)
     if not epsilon >= 0:

@@ -155,8 +155,7 @@ class GibbsClassifier:
     / |w|. `margin_bound` bounds its expected loss on a new example; the estimator's own predictions are not covered.
 
     The theorem's classifier draws a weight for every feature of an example, with mean 0 for those that the estimator's
-    vocabulary lacks. Here such features have no weight: on examples with some, this is another classifier than the
-    theorem's, and `predict` warns.
+    vocabulary lacks. Here they have no weight: on examples with some, this is another classifier, and `predict` warns.
 
     estimator: a fitted one. bound: that of its weights, with gamma, n and l.
     """

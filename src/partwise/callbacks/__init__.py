@@ -3,9 +3,8 @@
     SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
 
 A callback is any callable that takes a `partwise.solvers.Progress`; returning a true value stops the run.
-`TrainingCallback` adds methods for the beginning and the end. Callbacks are called in the order given. They see the
-scores of earlier callbacks in `Progress.scores`, and those of earlier steps in `Progress.last_scores`. Their time does
-not count as the solver's.
+`TrainingCallback` adds methods for the beginning and the end. Callbacks are called in order, and see the scores of
+earlier callbacks (`Progress.scores`) and earlier steps (`Progress.last_scores`). Their time is not the solver's.
 """
 
 from typing import TYPE_CHECKING

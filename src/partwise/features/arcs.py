@@ -9,8 +9,8 @@ A table has one template per line: the columns of the head, those of the modifie
     feats.Case | upos feats.Number  single features out of lists such as Case=Nom|Number=Sing; _ for a word without
 
 Every template makes two features of an arc: the values alone, and the values with the arc's direction and distance
-(1, 2, 3, 4, 5-6, 7-10, 11 and more words). A template for the modifier alone makes the second kind only: the first
-would be the same for all its heads.
+(1, 2, 3, 4, 5-6, 7-10, 11 and more words). A template for the modifier alone makes the second only: all heads share the
+first.
 """
 
 import re
@@ -162,10 +162,7 @@ class ArcTemplate:
         return ArcTemplate(head, modifier, self.between) if same and self.between not in constant else None
 
     def __str__(self) -> str:
-        sides = [
-            " ".join(f"{name}{offset:+d}" if offset else name for name, offset in side)
-            for side in (self.head, self.modifier)
-        ]
+        sides = [" ".join(f"{name}{at:+d}" if at else name for name, at in side) for side in (self.head, self.modifier)]
         return " | ".join([*sides, self.between] if self.between else sides).strip()
 
     @property

@@ -57,9 +57,8 @@ class _Function:
 
     def core(self) -> _core.KernelFunction:
         """Return the function in the core; ValueError if its parameters do not give a kernel."""
-        return _core.KernelFunction(
-            self.name, **{name: value for name, value in vars(self).items() if value is not None}
-        )
+        options = {name: value for name, value in vars(self).items() if value is not None}
+        return _core.KernelFunction(self.name, **options)
 
     def fitted(self, rows: Rows) -> Self:
         """Return the kernel with parameters that depend on the training rows."""

@@ -51,8 +51,7 @@ def chain_map(
     one row per edge, length - 1 per sequence (default: one attribute, always present), and edge_layout says which (edge
     attribute, label * width + next label) pairs have a weight (default: all). Tied chains: transition_mask, bytes of
     n_labels * width, says which transitions have a weight (default: all). once: scores are needed about once per
-    sequence, as in prediction, so rows are not prepared for many passes; the scores are the same (except for rounding
-    if all sequences have one position).
+    sequence, as in prediction, so rows are not prepared for passes; rounding may differ if all have one position.
     """
     lengths, width, size = structure.lengths, structure.width, structure.n_labels * structure.width
     nodes = row_segment(rows, pointers(lengths), structure.n_labels, width, layout, once)
@@ -128,10 +127,9 @@ def segment_map(
 ) -> LinearMap:
     """Return the map of a segment chain's tables of rows of input; a table without rows has no weights.
 
-    inside, first, last: one row per position, for segments that hold it, begin with it or end with it. whole: one row
-    per listed segment. Besides, there is one weight per length and label, and per pair of labels.
-    length_mask, transition_mask: which lengths (max_length * width bytes) and transitions (n_labels * width) have a
-    weight (default: all). once: see `chain_map`.
+    inside, first, last: a row per position, for segments that hold it, begin or end with it. whole: a row per listed
+    segment. Each (length, label) and each pair of labels has a weight. length_mask, transition_mask: which lengths
+    (max_length * width bytes) and transitions (n_labels * width) have a weight (default: all). once: see `chain_map`.
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
     positions, listed = pointers(lengths), structure.listed[0]

@@ -58,17 +58,13 @@ def logistic_map(structure: Multiclass, rows: object) -> MaxentMap:
 
 def maxent_matrix_map(structure: Multiclass, matrix: object) -> MaxentMap:
     """Return the map of any features: row i * n_labels + y of the matrix holds f(x_i, y), column t is feature t."""
-    table = as_attributes(matrix)
-    expected = structure.num_examples * structure.n_labels
-    if table.n_rows != expected:
-        raise ValueError(
-            f"{table.n_rows} rows, {structure.num_examples} examples with {structure.n_labels} labels each"
-        )
+    table, n, n_labels = as_attributes(matrix), structure.num_examples, structure.n_labels
+    if table.n_rows != n * n_labels:
+        raise ValueError(f"{table.n_rows} rows, {n} examples with {n_labels} labels each")
     if (table.attributes < 0).any():
         raise ValueError("a matrix of features has no columns below 0")
-    return MaxentMap.of_matrix(
-        structure.n_labels, structure.width, table.num_attributes, table.row_ptr, table.attributes, table.values
-    )
+    rows = table.row_ptr, table.attributes, table.values
+    return MaxentMap.of_matrix(n_labels, structure.width, table.num_attributes, *rows)
 
 
 @dataclass(frozen=True, eq=False)

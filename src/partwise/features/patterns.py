@@ -86,9 +86,8 @@ class Patterns(Template):
             place = here + offset
             if absolute:
                 place = start + offset - 1 if offset >= 0 else stop + offset
-            chosen = np.where(
-                place < stop, codes[np.clip(place, 0, len(codes) - 1)], len(names) + 5 + np.minimum(place - stop, 4)
-            )
+            inside = codes[np.clip(place, 0, len(codes) - 1)]
+            chosen = np.where(place < stop, inside, len(names) + 5 + np.minimum(place - stop, 4))
             chosen = np.where(place < start, len(names) + np.minimum(start - place - 1, 4), chosen)
             found.append(CodedColumn.from_list(np.array(values, dtype=object)[chosen].tolist()))
         return found

@@ -114,10 +114,8 @@ class Gazetteer:
             words = phrase.split()
             if not words:
                 raise ValueError("a gazetteer has an empty phrase")
-            if len(words) > MOST_WORDS:
-                raise ValueError(
-                    f"a gazetteer has a phrase of {len(words)} words, more than {MOST_WORDS}: {words[0]} ..."
-                )
+            if (n := len(words)) > MOST_WORDS:
+                raise ValueError(f"a gazetteer has a phrase of {n} words, more than {MOST_WORDS}: {words[0]} ...")
             node = self._next
             for word in words:
                 node = node.setdefault(word, {})

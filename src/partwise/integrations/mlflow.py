@@ -65,8 +65,7 @@ def save_model(
 
     pyfunc_predict_fn: the method that `predict` of the loaded `pyfunc` model calls: "predict", "predict_proba",
     "predict_marginals". A pipeline's is `annotate`, and its answers are sentences in CoNLL-U's format. The other
-    parameters are as for MLflow's own flavours. ValueError if the model is not a fitted estimator of partwise, or does
-    not have this method.
+    parameters are as for MLflow's own flavours. ValueError unless the model is fitted and has this method.
     """
     if isinstance(model, ConlluPipeline) and pyfunc_predict_fn == "predict":
         pyfunc_predict_fn = "annotate"

@@ -27,8 +27,7 @@ def parse_columns(
 ) -> Sentences:
     """Do what `read_columns` does with bytes in memory, which begin at this line of a file (`path` is for messages).
 
-    n_columns: the number of columns that lines must have; 0: as many as the first line. A byte order mark is dropped in
-    line 1 only.
+    n_columns: that lines must have; 0: as many as the first line. A byte order mark is dropped in line 1 only.
     """
     with from_line(data, path, line) as text:
         return Sentences.parse(text, separator or "", n_columns)

@@ -122,8 +122,8 @@ class ConlluSentence:
     def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
         """Return all lines with one more comment above them, as one of several versions of the sentence.
 
-        Blank lines and a byte order mark before the sentence are in the first version alone. All versions but the last
-        end with a blank line.
+        The first alone begins with the sentence's blank lines and byte order mark. All but the last end with a blank
+        line.
         """
         end = "\r\n" if any(line.endswith("\r\n") for line in self.lines) else "\n"
         start = next(k for k, line in enumerate(self.lines) if is_content(line))

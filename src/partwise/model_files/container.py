@@ -7,8 +7,7 @@
 The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
 version. The header is read first: it says how long the file is, which bounds what is read of a pipe or a device. Then
 the digest is checked against damage, and all else against forgery. A large file is mapped into memory, not read; the
-core copies, or checks again, the numbers that indices depend on, so that a program that writes to the file meanwhile
-can do no more than change weights.
+core copies, or checks again, the numbers that indices depend on, so a program that writes to it changes weights only.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.io.files import atomic_write, standard_input
+from partwise.io.files import Path, atomic_write, standard_input
 from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.support.memory import check_room
 
@@ -102,7 +101,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], noun: str = "model file") -> Iterator[Source]:
+def opened(path: Path, noun: str = "model file") -> Iterator[Source]:
     """Open a file, a pipe or standard input ("-")."""
     if os.fspath(path) == "-":
         yield Source(standard_input(), None)
@@ -116,9 +115,7 @@ def opened(path: str | os.PathLike[str], noun: str = "model file") -> Iterator[S
         yield Source(file, status.st_size if stat.S_ISREG(status.st_mode) else None)
 
 
-def save(
-    path: str | os.PathLike[str], kind: Kind, metadata: dict[str, str], arrays: dict[str, Array], version: int = 0
-) -> None:
+def save(path: Path, kind: Kind, metadata: dict[str, str], arrays: dict[str, Array], version: int = 0) -> None:
     """Write a file of this kind in one step; version: that of its format, by default the newest."""
     known = {"format": kind.format, "format_version": str(version or kind.version)}
     with atomic_write(path) as file:
@@ -152,13 +149,13 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
     file.writelines(_chunks(plain))
 
 
-def digest_of(path: str | os.PathLike[str]) -> str:
+def digest_of(path: Path) -> str:
     """Return the digest that a file says it has; for files that `save` has just written."""
     with open(path, "rb") as file:
         return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
 
 
-def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
+def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
     """Return (metadata, arrays) of a file of this kind; raise the kind's error if it is not a whole, undamaged one.
 
     Arrays are read-only views of one block of memory. TooLarge if a pipe's header tells of more than there is memory.

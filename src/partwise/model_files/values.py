@@ -20,13 +20,8 @@ from partwise.problem.result import HISTORY, Result, Status
 from partwise.support.arrays import Floats
 
 #: NumPy types that labels may have, besides strings and objects.
-_NUMBERS = {
-    "bool",
-    "float16",
-    "float32",
-    "float64",
-    *(f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)),
-}
+_INTS = {f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)}
+_NUMBERS = {"bool", "float16", "float32", "float64"} | _INTS
 
 #: The fields that every loss in a model file has.
 _LOSS = {"name", "temperature", "cost_scale"}
@@ -35,8 +30,7 @@ _LOSS = {"name", "temperature", "cost_scale"}
 _CERTIFICATE = ("primal", "dual", "gap", "passes", "seconds", "l2")
 _LATER = ("l1",)
 
-#: Labels, and predictions, are arrays of NumPy's strings if no label has more characters: in such an array each string
-#: takes as much memory as the longest.
+#: Labels and predictions are NumPy's strings if none is longer: each takes as much memory as the longest.
 LONGEST = 100
 
 

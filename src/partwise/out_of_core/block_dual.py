@@ -30,8 +30,7 @@ centre z and rho, is around all blocks: l2 + rho in place of l2, and rho z added
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and files; checked when it may be near, at
 least every fifth round (after round 100: every twentieth part of the rounds made). It is guessed to fall with a power
-of the inner solver's measure of progress, which is taken from the last two certificates: they cost four fifths of a
-pass each.
+of the inner solver's measure of progress, taken from the last two certificates, which cost 0.8 passes each.
 
 Files. `block_files`, in a folder with the run's name beside the batches or, if these are in memory, beside the
 checkpoint. A round writes new files, over those before the last where that is safe, and keeps those of the last

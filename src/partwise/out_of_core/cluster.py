@@ -122,8 +122,7 @@ class DaskExecutor(Executor):
         if not references:
             return
         known = self._workers()
-        # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
-        # the scheduler can make it again.
+        # The work, weights and all, travels once. It is a task, not scattered data: the scheduler can make it again.
         shared = self._client.submit(_given, work, pure=False)
         several = max(1, min(SEVERAL, MOST_NUMBERS // max(1, references[0].n_weights)))
         places, chosen = zip(*_tasks(len(references), max(1, len(known)), several), strict=True)
@@ -203,8 +202,7 @@ def results(
     The scheduler gives a task whose worker has gone to another worker. But if there is no other worker at that moment,
     the task waits for the one that has gone for ever. So if all workers are new, not among those `known` when the tasks
     were submitted, `again` submits unfinished tasks, by their numbers, for any worker; the new futures replace the old
-    ones in `futures`. ClusterError if the scheduler is gone, there was no worker for `patience` seconds, or tasks were
-    lost.
+    ones in `futures`. ClusterError if the scheduler or tasks are lost, or there was no worker for `patience` seconds.
     """
     from dask.distributed import CancelledError, TimeoutError
     from distributed.scheduler import KilledWorker, NoWorkerError

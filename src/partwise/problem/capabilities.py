@@ -75,23 +75,21 @@ def listed(names: Iterable[str]) -> str:
     return " and ".join(sorted(names))
 
 
-#: The oracle that each method of a structure is.
+#: The methods of a structure that are an oracle.
 _ORACLES = {
-    "maximize": Capability.MAX_ORACLE,
-    "maximize_many": Capability.MAX_ORACLE,
-    "log_partition": Capability.EXPECTATION_ORACLE,
-    "log_partition_many": Capability.EXPECTATION_ORACLE,
+    Capability.MAX_ORACLE: ("maximize", "maximize_many"),
+    Capability.EXPECTATION_ORACLE: ("log_partition", "log_partition_many"),
 }
 
 
 def structure_capabilities(structure: Structure) -> frozenset[Capability]:
     """Return a structure's optional capabilities and oracles: those that it implements, or both if compiled."""
-    own, compiled = type(structure), is_compiled(structure)
-    found = {
-        oracle
-        for method, oracle in _ORACLES.items()
-        if compiled or getattr(own, method) is not getattr(Structure, method)
-    }
+
+    def implements(method: str) -> bool:
+        return getattr(type(structure), method) is not getattr(Structure, method)
+
+    compiled = is_compiled(structure)
+    found = {oracle for oracle, methods in _ORACLES.items() if compiled or any(map(implements, methods))}
     return capabilities(structure.capabilities()) | found
 
 

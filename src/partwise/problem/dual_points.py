@@ -128,8 +128,7 @@ def balanced(problem: "Problem", u: Floats, b: float, changed: "Callable[[Moved]
     """Return a plane near this one in which free weights have no entries, so that their bound does not lower the dual.
 
     Probability moves from labels that are expected too often to the others; with the squared link, where examples have
-    masses, planes are mixed (docs/math.md, "A dual point without these entries"). It takes one pass. None if the counts
-    are too far off.
+    masses, planes are mixed (docs/math.md, "A dual point without these entries"), in one pass; None if too far off.
 
     changed: returns the plane of the same distributions after probability was moved.
     """

@@ -14,9 +14,7 @@ from partwise.problem.batch import Batch, Gold
 from partwise.support.arrays import Floats, Ints
 
 
-def best_labellings(
-    batch: Batch, weights: Floats, n_jobs: int = 1, which: Ints | None = None
-) -> tuple[Ints, Ints, Floats]:
+def best_labellings(batch: Batch, weights: Floats, n_jobs: int = 1, which: Ints | None = None) -> Gold:
     """Return the best labelling of every example, or of these examples: (indptr, slots, counts)."""
     check_weights(batch, weights)
     return decode(batch.structure, batch.features, weights, n_jobs, which)[:3]

@@ -42,9 +42,8 @@ class Loss:
             if (value := getattr(self, field)) not in choices:
                 raise ValueError(f"{field} of loss {self.name!r} must be one of {choices}, got {value!r}")
         if self.rescaling == "slack" and (self.smooth or self.link != "identity" or self.cost_scale == 0):
-            raise ValueError(
-                f"loss {self.name!r}: slack rescaling needs temperature 0, the identity link and a cost_scale above 0"
-            )
+            needed = "temperature 0, the identity link and a cost_scale above 0"
+            raise ValueError(f"loss {self.name!r}: slack rescaling needs {needed}")
 
     @property
     def smooth(self) -> bool:

@@ -51,8 +51,8 @@ class Free:
         There P <= P(0). So the others have l2/2 |w|^2 <= P(0) and l1 |w|_1 <= P(0), and the scores that they give a row
         for two labels differ by S <= min(sqrt(2) reach |w|, largest |w|_1). An example of label k has at least the loss
         phi(b_j - b_k - S), and the mean over all of these is at most m = P(0) / gold_k. So b_j - b_k - S is at most m
-        with the identity link, and sqrt(m) with the squared link. If all labels have a free weight, these can be
-        centred around 0.
+        with the identity link, and sqrt(m) with the squared link. If all labels have free weights, these can be
+        centred.
         """
         by_l2 = sqrt(2.0) * self.reach * sqrt(2.0 * self.at_zero / l2) if l2 > 0 else inf
         by_l1 = self.largest * self.at_zero / l1 if l1 > 0 else inf

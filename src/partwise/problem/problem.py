@@ -104,8 +104,7 @@ class Problem:
         """The problem on the examples of all these batches, in their order.
 
         batches: `LabelledBatch` or other references, whose features have the same weights. Sums are added up batch by
-        batch: the same batches give the same bits. executor: who does the sums of each batch; by default threads in
-        this process. The others are as above.
+        batch: the same batches give the same bits. executor: does the sums; default: threads in this process.
         """
         problem = cls.__new__(cls)
         sums = Sums(list(batches), get_loss(loss), executor or ThreadExecutor(), count_threads(n_jobs))

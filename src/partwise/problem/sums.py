@@ -94,7 +94,7 @@ def first_text(parts: Iterable[str]) -> str:
 def by_place(*reductions: Callable[..., object]) -> Callable[..., Any]:
     """Return the reduction of tuples that reduces each place by its own reduction."""
     return lambda parts: tuple(
-        reduce(iter(column)) for reduce, column in zip(reductions, zip(*parts, strict=True), strict=True)
+        reduce(iter(own)) for reduce, own in zip(reductions, zip(*parts, strict=True), strict=True)
     )
 
 
@@ -424,9 +424,7 @@ class Sums:
         owner = np.searchsorted([part.stop for part in self.example_ranges], examples, side="right")
         asked = np.unique(owner).tolist()
         members = [np.flatnonzero(owner == number) for number in asked]
-        blocks = [
-            (examples[where] - self.example_ranges[number].start,) for number, where in zip(asked, members, strict=True)
-        ]
+        blocks = [(examples[where] - self.example_ranges[k].start,) for k, where in zip(asked, members, strict=True)]
         work = Work(task, self.loss, shared, self.n_jobs)
         results = self.executor.run(work, [self.references[number] for number in asked], blocks)
         return zip(members, results, strict=True)

@@ -367,9 +367,8 @@ def register_task(function: Registered) -> Registered:
 
     The function is called as ``function(batch, n_jobs, *shared)`` for each batch, where `batch` has the batch's
     structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It must
-    have no state, as it may run in another process, where its module must be importable. A function that is defined
-    again, as in a notebook's cell, replaces the one before. TypeError if it is not a function; ValueError if there is
-    another task of this name.
+    have no state, as it may run in another process, where its module must be importable. A function defined again, as
+    in a notebook, replaces the one before. TypeError if it is not a function; ValueError if another has its name.
     """
     if not isinstance(function, FunctionType):
         raise TypeError(f"register_task takes a function, got {function!r}")

@@ -66,9 +66,8 @@ def check_finite_weights(name: str, values: Any) -> Any:
     array = np.asarray(values, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
-        raise ValueError(
-            f"{name}: weight {', '.join(map(str, bad[0]))} is {array[tuple(bad[0])]}: weights must be finite"
-        )
+        place = tuple(bad[0])
+        raise ValueError(f"{name}: weight {', '.join(map(str, place))} is {array[place]}: weights must be finite")
     return values
 
 

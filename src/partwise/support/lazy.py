@@ -14,8 +14,8 @@ else:
         """A property that is computed once per object, without a lock.
 
         Python 3.11 has one lock per class in `functools.cached_property`: runs in two threads wait for each other, and
-        a process that is forked while another thread holds the lock waits for ever. Here two threads may both compute
-        the value, but get the same object.
+        a process forked while another thread holds it waits for ever. Here two threads may compute it, but get one
+        object.
         """
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -1,7 +1,6 @@
 """Arrow arrays as inputs of models. No row is null here: `TablePredictor` takes null rows out.
 
-Strings go to the core as Arrow has them, concatenated. Python lists are cut out of one flat list: pyarrow's own
-`to_pylist` takes ten times as long.
+Strings go to the core as Arrow has them. Python lists are cut out of a flat one: `to_pylist` takes ten times as long.
 """
 
 from collections.abc import Callable

@@ -54,8 +54,7 @@ def predict_file(
         the formats: .parquet, .pq; .arrow, .feather, .ipc. "-" is an Arrow stream on standard input.
     target : path
         A file that has all rows in their order, or a folder (it exists, or its name ends in a separator), where each
-        input has a file of its own name. Files are written in full or not at all. "-" is an Arrow stream on standard
-        output.
+        input has a file of its own name. Files are written in full or not at all. "-" is an Arrow stream on stdout.
     keep : the columns of the source that the target has, too; by default all
     n_jobs : threads, each with some rows of its own; by default as the estimator has it
     **options : `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `TablePredictor`

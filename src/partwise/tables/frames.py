@@ -150,9 +150,8 @@ def fit(
     Parameters
     ----------
     model : SequenceTagger, SegmentTagger or DependencyParser
-        A tagger with a `template` reads its columns in the order of `columns`; one without takes each as an attribute
-        named by it ("word=the"), numbers as values. A parser's are "form", "lemma", "upos", "xpos", "feats", or a
-        mapping from these to columns.
+        With a `template` a tagger reads `columns` in their order; without, it takes each as an attribute named by it
+        ("word=the"), numbers as values. A parser's are "form", "lemma", "upos", "xpos", "feats", or {field: column}.
     frame, by, columns, label, head, relation, interleaved : as for `TokenTable`; `label` for taggers, `head` and
         perhaps `relation` for parsers
     """

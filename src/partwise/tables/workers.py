@@ -55,8 +55,7 @@ def predict_dask(
     Parameters
     ----------
     model : path or fitted estimator
-        A file is read by the workers, under the same (absolute) name, once per process; an estimator is sent to each
-        worker once.
+        Workers read a file, under the same (absolute) name, once per process; an estimator is sent to each once.
     data : dask.bag.Bag, dask.dataframe.DataFrame or dask.array.Array
         A bag of examples, each as `model.predict` takes it; a dataframe, for which `columns`, `into`, `probabilities`,
         `nulls` and `k_best` are as for `TablePredictor`; or, for classifiers, an array of shape (rows, features).
@@ -150,6 +149,5 @@ def _refuse_written_lists(frame: Data, columns: Sequence[str] | None) -> None:
         if name in frame.columns and frame[name].dtype != object and len(frame):
             first = frame[name].iloc[0]
             if isinstance(first, str) and re.fullmatch(r"\[(['\"].*['\"])?\]", first, re.DOTALL):
-                raise TableError(
-                    "holds lists that were made texts of: set Dask's option dataframe.convert-string to False", name
-                )
+                hint = "set Dask's option dataframe.convert-string to False"
+                raise TableError(f"holds lists that were made texts of: {hint}", name)

@@ -6,8 +6,8 @@
     nlp.add_pipe("partwise_parser", config={"model": "trees.pw"})       # token.head, token.dep_
     nlp.add_pipe("partwise_ner", config={"model": "names.pw"})          # doc.ents
 
-`nlp.to_disk` and `to_bytes` take the model along. To train a model on Docs: `token_columns`, `token_labels` and
-`trees` are what `fit` takes.
+`nlp.to_disk` and `to_bytes` take the model along. `token_columns`, `token_labels` and `trees` make of Docs what `fit`
+takes.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ Scores = dict[str, object]
 class _Component(Pipe):
     """A model in a pipeline.
 
-    A missing model file is an error only when the component is first used: a saved pipeline has a copy of its own, and
-    the file that it was made from may be gone.
+    A missing model file is an error only when the component is first used: a saved pipeline has its own copy of the
+    file.
     """
 
     #: The models that the component takes, in words, and a method that only those have.

@@ -10,8 +10,7 @@
     number name                       of a U line: one weight per label from this number on; of a B line one per pair
     weights                           one per line
 
-Scores are cost-factor times sums of weights. `maxid` weights are all that a file has; numbers must lie within them, and
-no two names may share a weight.
+Scores are cost-factor times sums of weights. Numbers lie below `maxid`, and no two names share a weight.
 """
 
 import math

@@ -1,7 +1,6 @@
 """Model files of CRFsuite (``lCRF``, first-order chains, version 100), both ways.
 
-All numbers are little-endian; offsets count from the beginning of the file, those in a table of strings from that
-table's beginning.
+Numbers are little-endian; offsets count from the beginning of the file, in a table of strings from the table's.
 
     header      "lCRF", size of the file, "FOMC", 100, (number of features: 0), labels, attributes, and where these are:
     features    "FEAT", size, number, then per feature: kind (0 state, 1 transition), source, label, weight (float64)
@@ -76,9 +75,8 @@ class _Reader:
             text = [raw[a:b].tobytes().decode() for a, b in zip(starts, starts[1:], strict=False)]
         except UnicodeDecodeError:
             raise ModelFormatError("has labels that are not UTF-8") from None
-        return LinearChain(
-            text, names, offsets, *self._weights(found, states, "state"), *self._weights(found, pairs, "transition")
-        )
+        of_states, of_pairs = self._weights(found, states, "state"), self._weights(found, pairs, "transition")
+        return LinearChain(text, names, offsets, *of_states, *of_pairs)
 
     def _features(self, place: int) -> NDArray[np.void]:
         begin, n = self._chunk(place, b"FEAT")

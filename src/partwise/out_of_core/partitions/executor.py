@@ -37,8 +37,7 @@ SLOT = 24
 #: Bytes per row of methods that keep labellings (`bcfw`, `dcd`): about 16 labellings of two slots per position. If the
 #: labellings of a batch in files take more, they are merged.
 LABELLINGS = 512
-#: Batches whose dual variables are in memory at a time, if they are kept in files: those of one batch are written, one
-#: is worked on, and one is read ahead.
+#: Batches whose dual variables are in memory at a time, with files: one is written, one worked on, one read.
 AT_A_TIME = 3
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
@@ -65,8 +64,7 @@ def opened_bytes(n_examples: Count, n_rows: Count, n_entries: Count, valued: boo
 class Plan:
     """The numbers of the batches that stay open; the others are opened for each piece of work.
 
-    blocks: whether there is room for dual variables that are kept in files. room: bytes for those of one batch, None
-    for any number.
+    blocks: whether there is room for dual variables kept in files. room: bytes for those of one batch (None: any).
     """
 
     kept: frozenset[int]

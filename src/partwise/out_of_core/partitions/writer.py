@@ -52,8 +52,7 @@ def write(
     batch_size : the bytes of an opened batch, about, as a number or a text such as "32M"
     input_settings : how the data were read, for model files
     overwrite : whether an existing partition is replaced, once the new one is complete
-        Dual variables of runs on it are removed, without which their checkpoints cannot be resumed. A folder with any
-        other file is never replaced.
+        Dual variables of runs on it are removed: their checkpoints cannot be resumed. Folders with other files stay.
     """
     model = estimator._make_model()
     model.needs(Ability.PARTITIONS, "partitions")
