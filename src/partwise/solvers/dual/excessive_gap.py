@@ -79,7 +79,7 @@ class ExcessiveGapState(State):
     q_u: Floats
     marginals: Floats
     b: float
-    smoothed_losses: float
+    smoothed_losses: float = 0.0
     mu: float
     curvature: float
     bound: float
@@ -127,7 +127,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             q_u=u,
             marginals=uniform,
             b=b,
-            smoothed_losses=0.0,
             mu=bound,
             curvature=bound,
             bound=bound,
@@ -213,7 +212,8 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
         """Start at the given pair and the smallest mu (of powers of RATIO) with an excessive gap; False if none has."""
-        counts = _start_counts(problem, warm_start)
+        point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques", "linear"))
+        counts = None if point is None else expected_counts(problem, point)[0]
         if counts is None or isinstance(warm_start, Result):
             weights = start_weights(problem, warm_start)
         else:
@@ -254,13 +254,3 @@ def steps_to(mu: float, bound: float) -> int:
 def _negligible(state: ExcessiveGapState) -> float:
     """Return a smoothing so small that it cannot be told from none."""
     return 1e-15 * (1.0 + abs(state.b)) / max(state.spread, 1e-15)
-
-
-def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
-    point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques", "linear"))
-    if point is None:
-        return None
-    counts, mass = expected_counts(problem, point)
-    if not np.allclose(mass, 1.0):
-        raise ValueError("warm start: masses other than 1 belong to another loss")
-    return counts

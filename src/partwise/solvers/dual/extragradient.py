@@ -65,7 +65,7 @@ class ExtragradientState(State):
 
     weights: Floats
     y: Floats
-    cost_scale: float
+    cost_scale: float = 0.0
     u: Floats
     b: float
     log_partition: float
@@ -73,7 +73,7 @@ class ExtragradientState(State):
     mean_weights: Floats
     mean_u: Floats
     mean_b: float
-    total: float
+    total: float = 0.0
     step_size: float
     least_step: float
     prox: float
@@ -117,7 +117,6 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         return ExtragradientState(
             weights=weights,
             y=y,
-            cost_scale=0.0,
             u=u,
             b=b,
             log_partition=spread,
@@ -125,7 +124,6 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
             mean_weights=weights.copy(),
             mean_u=u.copy(),
             mean_b=b,
-            total=0.0,
             step_size=step,
             least_step=step,
             prox=prox,

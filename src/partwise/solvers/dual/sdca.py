@@ -45,7 +45,7 @@ temperatures and costs; the visits of a pass are drawn at its beginning, at even
 recomputed every `REFRESH` passes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -78,14 +78,14 @@ class BlockState(OnlineState):
     rest, pause: passes for which an example still rests, and the length of its last rest, (n,). dual: D as tracked.
     """
 
-    plane: Floats
+    plane: Floats = field(default_factory=lambda: np.empty(0))
     scores: Floats
     entropies: Floats
     gains: Floats
     curvatures: Floats
     rest: Ints
     pause: Ints
-    dual: float
+    dual: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -105,13 +105,13 @@ class LineState(OnlineState):
     entropies, gaps, steps: (n,). gaps: of each example at its last visit. steps: its last g. dual: D as tracked.
     """
 
-    plane: Floats
+    plane: Floats = field(default_factory=lambda: np.empty(0))
     cliques: Floats
-    counts: Floats
+    counts: Floats = field(default_factory=lambda: np.empty(0))
     entropies: Floats
     gaps: Floats
     steps: Floats
-    dual: float
+    dual: float = 0.0
 
     def complaint(self, fresh: Self) -> str:
         if self.cliques.min(initial=0) < 0 or not (self.steps <= 1).all():
@@ -213,14 +213,12 @@ class SDCA(BlockSolver[BlockState | LineState]):
         entropies = [_core.sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in parts]
         fields: dict[str, Any] = {
             "weights": np.empty(0),
-            "plane": np.empty(0),
             "scores": scores,
             "entropies": np.concatenate(entropies),
             "gains": np.zeros(n),
             "curvatures": curvatures,
             "rest": np.zeros(n, dtype=np.int64),
             "pause": np.zeros(n, dtype=np.int64),
-            "dual": 0.0,
             "rng": rng,
         }
         if problem.penalty.free is None:
@@ -278,13 +276,10 @@ class SDCA(BlockSolver[BlockState | LineState]):
         n = problem.n_examples
         state = LineState(
             weights=np.empty(0),
-            plane=np.empty(0),
             cliques=cliques,
-            counts=np.empty(0),
             entropies=np.empty(0),
             gaps=np.zeros(n),
             steps=np.full(n, FIRST_STEP),
-            dual=0.0,
             rng=rng,
         )
         _refresh_lines(problem, state)

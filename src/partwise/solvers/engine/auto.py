@@ -234,34 +234,18 @@ def solve(
 ) -> Result:
     """Minimise the problem's objective and certify the result.
 
-    Parameters
-    ----------
-    problem : Problem
-    solver : str or Solver
-        A name (`available_solvers()`), a solver with its hyper-parameters, or "auto".
-    tol : float
-        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto"
-        continues to rounding on tiny problems, where that takes at most a few milliseconds.
-    max_passes, max_seconds : float, optional
-        Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
-    callback : callable, optional
-        Called with a `Progress` after each epoch; returning a true value stops the run.
-    n_jobs : int, optional
-        Threads (default: the problem's).
-    random_state : int, Generator, RandomState or None
-        The same seed and n_jobs give the same bits. None: another seed each time.
-    warm_start : Result, DualPoint or weights, optional
-        The start of the run; a solver that cannot start from it says so.
-    checkpoint : path or Checkpoint, optional
-        Save the state there from time to time and at the end; if the file exists, continue from it.
-    verbose : int
-        1: log each certificate.
+    solver: a name (`available_solvers()`), a solver with its hyper-parameters, or "auto". tol: stop at gap <= tol *
+    |primal|; 0: run to max_passes (or until rounding allows no further progress). "auto" continues to rounding on tiny
+    problems, where that takes at most a few milliseconds. max_passes, max_seconds: stop after this many passes over the
+    data (every trial step counted; default: the solver's limit) or seconds. callback: called with a `Progress` after
+    each epoch; returning a true value stops the run. n_jobs: threads (default: the problem's). random_state: an int,
+    Generator, RandomState or None (another seed each time); the same seed and n_jobs give the same bits. warm_start: a
+    Result, DualPoint or weights; a solver that cannot start from it says so. checkpoint: a path or Checkpoint; save the
+    state there from time to time and at the end, and if the file exists, continue from it. verbose: 1: log each
+    certificate.
 
-    Raises
-    ------
-    ValueError, DivergenceError
-        If the solver does not fit the problem (the message says which do), or the iterates diverge. A
-        ConvergenceWarning says that the tolerance was not reached.
+    ValueError if the solver does not fit the problem (the message says which do); DivergenceError if the iterates
+    diverge. A ConvergenceWarning says that the tolerance was not reached.
     """
     problem = problem.with_n_jobs(n_jobs)
     if isinstance(solver, str) and solver == "auto":

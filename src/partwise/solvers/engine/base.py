@@ -1,14 +1,9 @@
 """The interface of solvers: hyper-parameters in a frozen dataclass, a separate state, one epoch per step, `run`.
 
-    state = solver.init_state(problem, rng, warm_start)
-    until a stopping rule holds: solver.step(problem, state)
-
 A run stops when, after a step, gap <= tol * |primal| (checked whenever a certificate is issued), rounding hides the
-rest of the gap, passes >= max_passes, seconds >= max_seconds, or a callback says so. With tol = 0 the first two never
-hold. A certificate is always issued at the end.
-
-A run has converged if its gap, rounding included, is at most tol * |primal|; or at most ROUNDING_FLOOR * |primal| where
-double precision allows no further progress.
+rest of the gap, passes >= max_passes, seconds >= max_seconds, or a callback says so; with tol = 0 the first two never
+hold. It ends with a certificate, and has converged if its gap, rounding included, is at most tol * |primal|, or at most
+ROUNDING_FLOOR * |primal| where double precision allows no further progress.
 """
 
 import logging
@@ -142,10 +137,7 @@ class Solver(ABC, Generic[S]):
         return True
 
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
-        """Store in the state what it needs of a certificate that was due.
-
-        Other certificates are not reported: a run that is resumed then knows what an uninterrupted run does.
-        """
+        """Store what the state needs of a certificate that was due; others would differ in a resumed run."""
 
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
         """Return the status to stop with, given a new certificate; None to continue. Do not change the state."""
@@ -171,10 +163,7 @@ class Solver(ABC, Generic[S]):
         return ""
 
     def in_blocks(self) -> Any:
-        """Return how the solver works on parts of the examples in turn (`InBlocks`); None: it cannot.
-
-        A solver that can must accept problems with a shift.
-        """
+        """Return how the solver works on parts of the examples, which must be with a shift (`InBlocks`); or None."""
         return None
 
     def place(self, problem: Problem, state: S, folder: str) -> None:

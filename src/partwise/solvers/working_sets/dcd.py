@@ -35,7 +35,6 @@ bad, would take too long.
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import NamedTuple
 
 import numpy as np
 
@@ -60,13 +59,14 @@ class DCDState(OnlineState):
     merged: int = 0
 
 
-class Visited(NamedTuple):
+@dataclass
+class Visited:
     """Totals of a pass: the gap seen by its visits, the largest violation of an update, the gain of D, numbers read."""
 
-    gap_estimate: float
-    violation: float
-    dual_gain: float
-    work: int
+    gap_estimate: float = 0.0
+    violation: float = 0.0
+    dual_gain: float = 0.0
+    work: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class CoordinateDescent(BlockSolver[DCDState]):
 
     def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        seen = Visited(0.0, 0.0, 0.0, 0)
+        seen = Visited()
         limited = state.sets.limited(self.memory_mb)
         for part, order in problem.sums.rounds(self.draw_order(problem, state.rng)):
             sets, limit = limited[part.number]
@@ -109,12 +109,10 @@ class CoordinateDescent(BlockSolver[DCDState]):
             state.visits += report.visits
             state.merged += report.merged
             state.raised += report.dual_gain
-            seen = Visited(
-                seen.gap_estimate + report.gap_estimate,
-                max(seen.violation, report.violation),
-                seen.dual_gain + report.dual_gain,
-                seen.work + report.work,
-            )
+            seen.gap_estimate += report.gap_estimate
+            seen.violation = max(seen.violation, report.violation)
+            seen.dual_gain += report.dual_gain
+            seen.work += report.work
         state.rounds += not search
         return seen
 
