@@ -513,11 +513,10 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
         """Return for each example its k best answers (fewer if it has fewer) with their scores, best first.
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+        `constraints` are those of `predict`.
 
         probabilities : bool
             Probabilities of the answers instead of scores; not available with hinge losses.
-        constraints
-            As for `predict`.
         """
         if probabilities:
             has_probabilities(self)

@@ -99,8 +99,7 @@ class WordCodes:
 
         @cache
         def codes_of(word: str, first: bool) -> tuple[int, ...]:
-            values = self.properties(word, first)
-            return tuple(table.get(v, UNKNOWN) for table, v in zip(tables, values, strict=True))
+            return tuple(table.get(v, UNKNOWN) for table, v in zip(tables, self.properties(word, first), strict=True))
 
         outside = (OUTSIDE,) * len(PROPERTIES)
         rows: list[tuple[int, ...]] = []
@@ -218,9 +217,8 @@ class CodedSentences:
 
 def name_of(table: str, key: int, codes: WordCodes) -> str:
     """Return an attribute in words, as explanations show it."""
-    template = TEMPLATES[table][key >> (2 * _BITS)]
     parts = []
-    for j, (name, place) in enumerate(template):
+    for j, (name, place) in enumerate(TEMPLATES[table][key >> (2 * _BITS)]):
         code = (key >> ((1 - j) * _BITS)) & ((1 << _BITS) - 1)
         if name == "length":
             parts.append(f"length>={LENGTHS[code - 1]}")

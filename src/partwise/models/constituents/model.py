@@ -225,9 +225,8 @@ class ConstituencyModel(Model[Sentences]):
     def labelled_reading(self, reading: Reading[Sentences], gold: Labellings) -> LabelledBatch:
         if self.cost != "rules":
             return super().labelled_reading(reading, gold)
-        structure = reading.structure(Grammar)
         sentences = [reading.source[i] for i in reading.numbers.tolist()]
-        return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
+        return self._gold_examples(sentences, reading.structure(Grammar).decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading[Sentences], required: object = None, forbidden: object = None) -> None:
         structure, labels, n_examples = reading.structure(Grammar), self.attributes(), reading.n_examples
@@ -336,17 +335,14 @@ class ConstituencyModel(Model[Sentences]):
 
     def carried(self, old: ConstituencyModel) -> Floats | None:
         mine, theirs = self.grammar.treebank, old.grammar.treebank
-        if self.grammar.column_names("span") != old.grammar.column_names("span"):
+        columns, old_columns = ((own.column_names("span"), own.word_labels) for own in (self.grammar, old.grammar))
+        if columns != old_columns:
             return None
-        if self.grammar.word_labels != old.grammar.word_labels:
-            return None
-        rules, old_rules = np.zeros(len(mine.rules)), old.tables.split(old.weights)["rules"]
-        weights = {
-            tuple(theirs.symbols[a] for a in rule): weight
-            for rule, weight in zip(theirs.rules.tolist(), old_rules.tolist(), strict=True)
-        }
-        for k, rule in enumerate(mine.rules.tolist()):
-            rules[k] = weights.get(tuple(mine.symbols[a] for a in rule), 0.0)
+        names, old_names = (
+            [tuple(own.symbols[a] for a in rule) for rule in own.rules.tolist()] for own in (mine, theirs)
+        )
+        weights = dict(zip(old_names, old.tables.split(old.weights)["rules"].tolist(), strict=True))
+        rules = np.array([weights.get(name, 0.0) for name in names])
         same = mine.symbols == theirs.symbols and np.array_equal(mine.rules, theirs.rules)
         return self.tables.carried(old.weights, old.tables, rules, same)
 

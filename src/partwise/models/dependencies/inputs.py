@@ -166,18 +166,12 @@ def _word(word: object) -> Sequence[str]:
     return values
 
 
-class Trees(NamedTuple):
-    """Heads of all words end to end, and their relations if they have any."""
-
-    heads: Ints
-    relations: list[str] | None
-
-
 class GoldTrees(NamedTuple):
     """Sentences to learn from; kept: those with a tree (`heads`) of the structure; n_crossing: how many lack one."""
 
     words: Words
-    gold: Trees
+    gold: Ints  # heads of all words as they were given
+    relations: list[str] | None
     weight: Floats | None
     kept: Booleans
     heads: Ints
@@ -191,8 +185,8 @@ class GoldTrees(NamedTuple):
         return self.words.take(self.kept), heads, None if self.weight is None else self.weight[self.kept]
 
 
-def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
-    """Read gold trees: those of the sentences (y is None), or lists of heads or of (head, relation) pairs."""
+def read_trees(y: Sequence[object] | None, words: Words) -> tuple[Ints, list[str] | None]:
+    """Return heads of all words and their relations, if any: of sentences (y is None), or heads, or pairs of both."""
     heads: list[int] = []
     relations: list[str] = []
     for i, length in enumerate(words.lengths.tolist()):
@@ -217,7 +211,7 @@ def read_trees(y: Sequence[object] | None, words: Words) -> Trees:
             relations += [] if relation is None else [relation]
     if relations and len(relations) != len(heads):
         raise ValueError("y: some words have relations and others have none")
-    return Trees(np.array(heads, dtype=np.int64), relations or None)
+    return np.array(heads, dtype=np.int64), relations or None
 
 
 def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:

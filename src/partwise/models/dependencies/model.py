@@ -99,7 +99,7 @@ class TreeModel(Model[Words]):
 
     def learn(self, X: object, y: object, sample_weight: object, training: Training) -> Learnt:
         trees = self.given(X, y, sample_weight)
-        words, heads, relations = trees.words, trees.gold.heads, trees.gold.relations
+        words, heads, relations = trees.words, trees.gold, trees.relations
         self.n_non_projective, self.n_skipped = trees.n_crossing, int((~trees.kept).sum())
         named = self.is_named(len(set(relations)) if relations and self.labels else 0)
         used, used_heads, used_weight = trees.used()
@@ -138,10 +138,10 @@ class TreeModel(Model[Words]):
         words = user_inputs.read_words([sentences[i] for i in keep], keep, int(self.max_length))
         if not words.lengths.all():
             raise ValueError(f"{words.name(int(words.lengths.argmin()))} has no words: leave it out")
-        gold = user_inputs.read_trees(None if trees is None else [trees[i] for i in keep], words)
-        self.check_names(gold.relations or ())
+        gold, relations = user_inputs.read_trees(None if trees is None else [trees[i] for i in keep], words)
+        self.check_names(relations or ())
         weight = None if weight is None else weight[keep]
-        return GoldTrees(words, gold, weight, *self._projective(words, gold.heads))
+        return GoldTrees(words, gold, relations, weight, *self._projective(words, gold))
 
     def check_names(self, names: Iterable[object]) -> None:
         """Raise ValueError for too many different names of arcs, if names are learnt."""
@@ -284,7 +284,7 @@ class TreeModel(Model[Words]):
         words = reading.source
         given = None if y is None else user_inputs.trees_of(y, reading.n_examples)
         trees = None if given is None else [given[number] for number in words.numbers]
-        heads, structure = user_inputs.read_trees(trees, words).heads, reading.structure(Tree)
+        (heads, _), structure = user_inputs.read_trees(trees, words), reading.structure(Tree)
         possible = np.ones(len(words.lengths), dtype=bool)
         possible[user_inputs.crossing_trees(structure, words, heads)] = False
         # An impossible tree is replaced by one that is possible: its value is not used.
@@ -375,8 +375,7 @@ class TreeModel(Model[Words]):
         return found
 
     def attributes(self) -> dict[str, Any]:
-        names = ("label_result", "n_non_projective", "n_skipped")
-        found = {f"{name}_": getattr(self, name) for name in names}
+        found = {f"{name}_": getattr(self, name) for name in ("label_result", "n_non_projective", "n_skipped")}
         return found if self.labeller is None else {**found, "classes_": self.labeller.classes}
 
     def to_parts(self, parts: ModelParts) -> None:
@@ -486,9 +485,9 @@ class TreePartitioner(Partitioner):
         self.model.n_skipped += int((~trees.kept).sum())
         self._used.add(trees.words.take(trees.kept))
         self._all.add(trees.words)
-        self._relations.update(trees.gold.relations or ())
+        self._relations.update(trees.relations or ())
         self.model.check_names(self._relations)
-        self._bare = self._bare or not trees.gold.relations
+        self._bare = self._bare or not trees.relations
 
     def choose_vocabulary(self) -> None:
         model = self.model
@@ -507,7 +506,7 @@ class TreePartitioner(Partitioner):
         model.labeller = model.label_result = None
 
     def encode(self, X: object, y: object, sample_weight: object, n_jobs: int = 1) -> EncodedTables:
-        model, (words, gold, weight, kept, heads, _) = self.model, self.model.given(X, y, sample_weight)
+        model, (words, gold, names, weight, kept, heads, _) = self.model, self.model.given(X, y, sample_weight)
         if model.features != "hashed" and kept.any():
             tokens = words.take(kept).tokens(self._table.keys)
             arcs = heads[np.repeat(kept, words.lengths)] if model.features == "gold" else None
@@ -518,15 +517,15 @@ class TreePartitioner(Partitioner):
         columns["words/heads"] = np.where(np.repeat(kept, words.lengths), heads, words.chains())
         columns["sentences/kept"] = kept.astype(np.int64)
         if self._label_table is not None:
-            relations = encode_flat(gold.relations or [""] * len(heads), self._names)
+            relations = encode_flat(names or [""] * len(heads), self._names)
             if (relations < 0).any():
                 raise ChangedData
             tokens = words.tokens(self._label_table.keys)
-            keys, counts = ArcIndex.counted(self._label_table.compiled, tokens, gold.heads)
+            keys, counts = ArcIndex.counted(self._label_table.compiled, tokens, gold)
             self._label_keys.add(keys, counts=counts)
-            row_ptr, ids = ArcIndex(keys).attributes(self._label_table.compiled, tokens, gold.heads)
+            row_ptr, ids = ArcIndex(keys).attributes(self._label_table.compiled, tokens, gold)
             self._pairs.add(keys[ids], np.repeat(relations, np.diff(row_ptr)))
-            columns |= {"words/gold": gold.heads, "words/relations": relations}
+            columns |= {"words/gold": gold, "words/relations": relations}
         lengths = {"words": words.lengths, "sentences": np.ones(len(kept), dtype=np.int64)}
         return EncodedTables(lengths, columns, arc_entries(words.lengths, self._table), weight)
 

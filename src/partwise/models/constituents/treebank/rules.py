@@ -33,8 +33,6 @@ def grammar_of_rules(rules: str | Iterable[str], start: str | Sequence[str] | No
     ValueError names the rule or the symbol if there is no start symbol, a rule is not in normal form, a symbol has no
     rules, or no sentence can be derived.
 
-    Parameters
-    ----------
     rules : text, or an iterable of its lines
     start : the start symbol, or several; not needed where a line ``%start S`` names it
     """
