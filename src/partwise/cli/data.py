@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -12,7 +13,17 @@ from partwise.cli.flags import JSON, Name
 from partwise.cli.output import print_json, table
 from partwise.cli.summary import Fields
 
+
+def data_set_names() -> list[str]:
+    """Return the names of all data sets, built-in ones first."""
+    from partwise.datasets import DATA_SETS
+    from partwise.datasets.builtin import BUILT_IN
+
+    return [*BUILT_IN, *DATA_SETS]
+
+
 _folder = click.option("--data", type=click.Path(file_okay=False), help="Use this folder [default: $PARTWISE_DATA].")
+_NAME = Name("data set", data_set_names)
 json_flag = click.option("--json", "as_json", is_flag=True, help=JSON.help)
 
 
@@ -52,7 +63,7 @@ def list_sets(data: str | None, as_json: bool) -> None:
 
 
 @command.command("fetch")
-@click.argument("name")
+@click.argument("name", type=_NAME)
 @_folder
 @click.option("--sentences", default=2000, show_default=True, type=click.IntRange(10), help="Make sets of this size.")
 @click.option("--seed", default=0, show_default=True, help="Seed built-in sets.")
@@ -62,7 +73,6 @@ def fetch_set(name: str, data: str | None, sentences: int, seed: int, as_json: b
     from partwise.datasets import fetch
     from partwise.datasets.builtin import BUILT_IN, write_built_in
 
-    _check_name(name)
     if name in BUILT_IN:
         folder = data or os.environ.get("PARTWISE_DATA")
         if not folder:
@@ -77,15 +87,13 @@ def fetch_set(name: str, data: str | None, sentences: int, seed: int, as_json: b
 
 
 @command.command("check")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, type=_NAME)
 @_folder
 @json_flag
 def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
     """Compare files with their pinned digests; exit status 1 if a file was changed or one that was named is missing."""
     from partwise.datasets import DATA_SETS, check
 
-    for name in names:
-        _check_name(name)
     if data and not Path(data).is_dir():
         raise UserError(f"{data}: no such folder")
     found: Fields = {name: check(name, data) for name in names or DATA_SETS if name in DATA_SETS}
@@ -99,19 +107,9 @@ def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _check_name(name: str) -> None:
-    from partwise.datasets import DATA_SETS
-    from partwise.datasets.builtin import BUILT_IN
-
-    Name("data set", lambda: [*BUILT_IN, *DATA_SETS]).convert(name, None, None)
-
-
 def _all_there(dataset: str, names: list[str], data: str | None) -> bool:
     from partwise.datasets import data_file
 
-    try:
-        for name in names:
-            data_file(dataset, name, data)
-    except FileNotFoundError:
-        return False
-    return True
+    with suppress(FileNotFoundError):
+        return all(data_file(dataset, name, data) for name in names)
+    return False

@@ -115,9 +115,6 @@ class Strengths(_ParamType):
 
     name = "numbers"
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "C,C,..."
-
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
         found: list[float] = []
         for text in str(value).split(","):

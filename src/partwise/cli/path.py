@@ -50,7 +50,7 @@ def path_flags(task: Task) -> list[click.Parameter]:
         flag("--C-min C_min", "Begin at this C.", float, 0.01),
         flag("--C-max C_max", "End at this C.", float, 100.0),
         flag("--points", "Train for so many C, evenly in logarithms.", click.IntRange(2), 9),
-        flag("--grid", "Train for these C instead, such as 0.01,0.1,1; in any order.", Strengths()),
+        flag("--grid=C,C,...", "Train for these C instead, such as 0.01,0.1,1; in any order.", Strengths()),
         flag("--l1-min=X", "Go over l1 instead of C: from where all weights are zero down to X, at one l2.", float),
         flag("--l2", f"With --l1-min: set the strength of the penalty l2 / 2 |w|^2 [default: {l2:g}].", float),
         *training_flags(task),

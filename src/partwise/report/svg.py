@@ -41,10 +41,8 @@ def safe(value: object) -> str:
 
 def _visible(letter: str) -> str:
     code = ord(letter)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
+    if code < 0x20 or code == 0x7F:
+        return chr(0x2400 + min(code, 0x21))  # the pictures of control characters; that of 0x7F is the last
     # Line separators, direction overrides and other controls could rearrange what stands around them.
     if 0xD800 <= code <= 0xDFFF or unicodedata.category(letter) in ("Cc", "Zl", "Zp") or letter in _DIRECTIONS:
         return "\ufffd"

@@ -115,9 +115,6 @@ class CfgTask(StructuredTask):
         by_label = [label_row(label, TypeScores(*counts)) for label, counts in rows]
         return Evaluation(scores, str(found), by_label, None, details)
 
-    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
-        return "f1", evaluation.scores["f1"]
-
     def constraints(self, model: ConstituencyParser, data: Data, request: Request) -> Parameters:
         if request.marginals and not request.as_json:
             raise UserError("--marginals: a file of trees has no place for probabilities; use --json")

@@ -11,7 +11,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import Parameters
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
-from partwise.cli.tasks import Data, Fitted, Request, Task
+from partwise.cli.tasks import Data, Evaluation, Fitted, Request, Task
 
 #: For each example several answers with their values, the best first.
 Answers: TypeAlias = Sequence[Sequence[tuple[Any, float]]]
@@ -36,6 +36,10 @@ class StructuredTask(Task):
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X, y = [data.X[i] for i in indices], [data.y[i] for i in indices]
         return replace(data, X=X, y=y, n_examples=len(X), n_tokens=sum(map(len, X)))
+
+    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
+        """Return the first of the scores."""
+        return next(iter(evaluation.scores.items()))
 
     def constraints(self, model: Fitted, data: Data, request: Request) -> Parameters:
         """Return the constraints of predictions, after checks of the data."""

@@ -168,10 +168,6 @@ class TagTask(StructuredTask):
         chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
-    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
-        name = "f1" if "f1" in evaluation.scores else "accuracy"
-        return name, evaluation.scores[name]
-
     def metric(self, data: Data) -> str | Callable[[Any, Any], float] | None:
         if data.source.target == LEMMA_RULE:
             return lambda gold, guess: lemma_accuracy(data.source.conllu, data.source.values(guess))
