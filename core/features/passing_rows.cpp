@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <numeric>
 
 #include "features/segments.h"
@@ -124,9 +123,11 @@ class PassingRows final : public AttributeSegment {
     }
 
     // Each score sums the same terms in the same order as AttributeRows: by kind of weight row (whole rows without
-    // gaps, those with gaps, sparse rows), then by attribute, then by entry.
+    // gaps, those with gaps, sparse rows), then by attribute, then by entry. It is not inlined, because compilers then
+    // fuse other multiplications with additions, and the bits differ.
     template <int W, bool HasValues>
-    void scores_of_width(Index i, const double* __restrict w, double* __restrict out, Scratch& s) const {
+    [[gnu::noinline]] void scores_of_width(Index i, const double* __restrict w, double* __restrict out,
+                                           Scratch& s) const {
         const Index width = W > 0 ? W : layout_->width();
         const std::int32_t* all_columns = layout_->all_columns();
         const Index first = example_ptr_[i];

@@ -1,6 +1,5 @@
 #include "structures/segment_chain.h"
 
-#include <ranges>
 
 #include "structures/chart_inference.h"
 #include "structures/segment_program.h"
@@ -292,13 +291,15 @@ void SegmentChain::labelling_of(Index i, const std::vector<Segment>& found, Slot
     for (std::size_t k = found.size(); k-- > 0;)
         out.add((last_row(i) + found[k].end - 1) * width() + found[k].label, 1.0);
     add_counted(tied, out);
-    const auto listed = std::views::iota(listed_.ptr[i], listed_.ptr[i + 1]);
+    const Index first = listed_.ptr[i];
     for (std::size_t k = found.size(); k-- > 0;) {
         const auto [s, t, b] = found[k];
-        const auto order = [&](Index at) { return std::pair(listed_.ends[at], listed_.begins[at]); };
-        const auto at = std::ranges::lower_bound(listed, std::pair(t, s), {}, order);
-        if (at != listed.end() && order(*at) == std::pair(t, s))
-            out.add((whole_row(i) + *at - listed.front()) * width() + b, 1.0);
+        const auto ends = listed_.ends.begin();
+        const auto [low, high] = std::equal_range(ends + first, ends + listed_.ptr[i + 1], t);
+        const auto begins = listed_.begins.begin();
+        const auto at = std::lower_bound(begins + (low - ends), begins + (high - ends), s);
+        if (at != begins + (high - ends) && *at == s)
+            out.add((whole_row(i) + (at - begins) - first) * width() + b, 1.0);
     }
 }
 
