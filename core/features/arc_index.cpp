@@ -1,6 +1,5 @@
 #include "features/arc_index.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace partwise {

@@ -5,10 +5,7 @@
 // Hashed: a key's first `bits` bits are the index of its weight (hashing trick), and nothing is stored.
 #pragma once
 
-#include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "features/arc_keys.h"
 #include "support/parallel.h"

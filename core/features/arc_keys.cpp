@@ -1,7 +1,5 @@
 #include "features/arc_keys.h"
 
-#include <algorithm>
-
 #include "support/sizes.h"
 
 namespace partwise {

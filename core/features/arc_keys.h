@@ -15,9 +15,7 @@
 #pragma once
 
 #include <array>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "support/types.h"
 

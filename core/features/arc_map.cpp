@@ -1,9 +1,6 @@
 #include "features/arc_map.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "support/vector_math.h"

@@ -5,9 +5,6 @@
 // read once, even if many arcs have its feature, and A'd has one entry per feature.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "features/arc_index.h"
 #include "features/arc_keys.h"
 #include "features/feature_map.h"

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <utility>

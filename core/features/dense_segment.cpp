@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"

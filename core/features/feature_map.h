@@ -1,15 +1,8 @@
 // A_i, the linear map from weights to the slot scores of example i, and the geometry of weight space.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "features/sparse_rows.h"
 #include "support/parallel.h"
-#include "support/types.h"
 
 namespace partwise {
 

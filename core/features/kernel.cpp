@@ -1,7 +1,5 @@
 #include "features/kernel.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "support/multiply.h"

@@ -5,9 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "features/segments.h"
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 
 #include "features/feature_map.h"
 #include "support/sizes.h"

@@ -1,6 +1,5 @@
 #include "features/maxent_map.h"
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <tuple>

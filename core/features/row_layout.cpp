@@ -1,7 +1,5 @@
 #include "features/row_layout.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <sstream>
 

@@ -5,9 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "support/types.h"
 

@@ -1,8 +1,6 @@
 // Segments: the kinds of linear maps from weights to slot scores.
 #pragma once
 
-#include <algorithm>
-#include <span>
 #include <variant>
 
 #include "features/feature_map.h"

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "features/segments.h"

@@ -1,11 +1,8 @@
 // Sparse vectors of weight space: a single vector as runs of neighbouring weights, and many rows in one array.
 #pragma once
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "support/types.h"
 #include "support/vector_math.h"
 
 namespace partwise {

@@ -1,7 +1,5 @@
 #include "solvers/bcfw.h"
 
-#include <algorithm>
-
 #include "support/vector_math.h"
 
 namespace partwise {

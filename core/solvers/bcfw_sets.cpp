@@ -1,7 +1,5 @@
 #include "solvers/bcfw_sets.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <tuple>
 

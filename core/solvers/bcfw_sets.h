@@ -9,8 +9,6 @@
 // The first two are for a fixed mass, with the gamma that maximises the dual; the third is for phi*(s) = c/2 s^2.
 #pragma once
 
-#include <limits>
-
 #include "solvers/working_sets.h"
 
 namespace partwise {

@@ -7,9 +7,6 @@
 // The step is Newton's step on this change plus the penalty, halved until the objective falls enough.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "solvers/objective.h"
 
 namespace partwise {

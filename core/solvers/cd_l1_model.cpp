@@ -8,8 +8,6 @@
 //   H_kl = sum_i omega_i / tau sum over entries e of k, f of l in example i of p_e v_e v_f ([slot_e = slot_f] - p_f),
 // and a visit adds a row of H to H D if it changes D_k, and costs nothing otherwise. On a9a (123 columns with 3,700
 // entries each on average) H costs as much as three sweeps over columns, and a sweep with H less than a hundredth.
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <random>
 

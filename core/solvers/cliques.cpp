@@ -1,8 +1,5 @@
 #include "solvers/cliques.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace partwise {
 
 namespace {

@@ -1,8 +1,6 @@
 // Clique marginals of all examples of a structure, concatenated.
 #pragma once
 
-#include <string>
-
 #include "solvers/objective.h"
 #include "structures/clique_view.h"
 #include "support/parallel.h"

@@ -1,7 +1,5 @@
 #include "solvers/dcd.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 

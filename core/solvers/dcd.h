@@ -7,8 +7,6 @@
 // and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + c)), d = x' - x.
 #pragma once
 
-#include <limits>
-
 #include "solvers/working_sets.h"
 
 namespace partwise {

@@ -2,11 +2,7 @@
 // slots' costs. Many labellings differ in the same few slots: a sweep reads and writes each row once for all of them.
 #pragma once
 
-#include <algorithm>
-#include <limits>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "features/sparse_rows.h"
 

@@ -1,8 +1,6 @@
 // The weights of a dual point, updated while its examples move one by one: w = u / l2, or soft(u, l1) / l2.
 #pragma once
 
-#include <algorithm>
-
 #include "features/feature_map.h"
 #include "support/vector_math.h"
 

@@ -1,9 +1,6 @@
 #include "solvers/eg.h"
 
-#include <algorithm>
 #include <barrier>
-#include <cmath>
-#include <limits>
 #include <mutex>
 #include <sstream>
 #include <unordered_map>

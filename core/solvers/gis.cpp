@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 
 #include "solvers/scaling.h"
 #include "solvers/scaling_functions.h"

@@ -1,7 +1,5 @@
 #include "solvers/hessian.h"
 
-#include <algorithm>
-
 #include "solvers/sum_examples.h"
 
 namespace partwise {

@@ -9,8 +9,6 @@
 // is one part (fixed mass), the probabilities p are kept instead: inference is then done only once.
 #pragma once
 
-#include <vector>
-
 #include "solvers/objective.h"
 
 namespace partwise {

@@ -1,8 +1,5 @@
 #include "solvers/inference.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "solvers/sum_examples.h"
 
 namespace partwise {

@@ -9,9 +9,7 @@
 // dual block lies in the domain of phi*: if that is one point, blocks are distributions (simplices) and phi(t) = t.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>

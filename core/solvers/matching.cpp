@@ -1,8 +1,6 @@
 #include "solvers/matching.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "support/vector_math.h"
 

@@ -1,6 +1,5 @@
 #include "solvers/objective.h"
 
-#include <cmath>
 #include <sstream>
 
 #include "solvers/sum_examples.h"

@@ -8,9 +8,6 @@
 // with the link phi and its conjugate phi* of link.h.
 #pragma once
 
-#include <algorithm>
-#include <memory>
-
 #include "features/feature_map.h"
 #include "solvers/link.h"
 #include "structures/structure.h"

@@ -1,7 +1,5 @@
 #include "solvers/online.h"
 
-#include <cmath>
-
 #include "solvers/online_qp.h"
 #include "solvers/online_weights.h"
 

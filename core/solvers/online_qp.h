@@ -7,10 +7,6 @@
 // whose alpha becomes 0 leaves the active set. A constraint that contradicts the active ones is left out.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "support/types.h"
 
 namespace partwise {

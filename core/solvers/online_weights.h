@@ -7,8 +7,6 @@
 // it. Between passes scale is 1 and `sum` is the whole sum.
 #pragma once
 
-#include <cmath>
-
 #include "features/feature_map.h"
 #include "support/vector_math.h"
 

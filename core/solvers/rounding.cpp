@@ -1,8 +1,5 @@
 #include "solvers/rounding.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace partwise {
 
 namespace {

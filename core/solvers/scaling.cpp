@@ -1,8 +1,5 @@
 #include "solvers/scaling.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "solvers/scaling_functions.h"
 
 namespace partwise {

@@ -18,8 +18,6 @@
 // the parallel update (Algorithm 2); the others need the sequential update (Algorithm 1). All but CD need f >= 0.
 #pragma once
 
-#include <span>
-
 #include "solvers/objective.h"
 #include "solvers/scaling_kernels.h"
 #include "solvers/visit_plan.h"

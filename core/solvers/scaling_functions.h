@@ -2,10 +2,6 @@
 // their minima. Numbers of equations and sections are those of Huang et al. 2010.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "solvers/scaling.h"
 
 namespace partwise {

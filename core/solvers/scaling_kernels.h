@@ -4,9 +4,6 @@
 // these take one exponential per column.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "features/feature_map.h"
 #include "support/vector_math.h"
 

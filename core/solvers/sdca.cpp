@@ -1,7 +1,5 @@
 #include "solvers/sdca.h"
 
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "solvers/dual_weights.h"

@@ -1,7 +1,5 @@
 #include "solvers/sdca_cliques.h"
 
-#include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "solvers/dual_weights.h"

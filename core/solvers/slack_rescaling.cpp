@@ -1,9 +1,5 @@
 #include "solvers/slack_rescaling.h"
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
 #include "solvers/sum_examples.h"
 #include "support/vector_math.h"
 

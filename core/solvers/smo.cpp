@@ -1,7 +1,5 @@
 #include "solvers/smo.h"
 
-#include <algorithm>
-
 #include "support/vector_math.h"
 
 namespace partwise {

@@ -1,9 +1,6 @@
 // Sums over examples in an order that is the same for any number of threads, so that the bits are the same too.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "solvers/objective.h"
 #include "support/vector_math.h"
 

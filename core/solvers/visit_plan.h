@@ -4,9 +4,7 @@
 // methods that converge for cyclic orders converge.
 #pragma once
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "support/types.h"
 

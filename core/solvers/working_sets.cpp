@@ -1,7 +1,5 @@
 #include "solvers/working_sets.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "support/sizes.h"

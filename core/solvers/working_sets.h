@@ -7,10 +7,7 @@
 // they differ from gold, and steps use the inner products of the example's psi.
 #pragma once
 
-#include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "solvers/difference_rows.h"
 #include "solvers/objective.h"
