@@ -1,6 +1,5 @@
 #include "structures/segment_chain.h"
 
-
 #include "structures/chart_inference.h"
 #include "structures/segment_program.h"
 #include "structures/segment_scaled.h"
