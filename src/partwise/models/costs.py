@@ -33,9 +33,8 @@ class LabelCost:
                 _check(value, gold, label)
         elif not callable(given):
             given = _as_table(given)
-            for k, row in enumerate(given.tolist()):
-                for j, value in enumerate(row):
-                    _check(value, k, j, "number ")
+            for (gold, label), value in np.ndenumerate(given):
+                _check(value, gold, label, "number ")
         return cls(given)
 
     def table(self, labels: Sequence[Hashable]) -> Floats:

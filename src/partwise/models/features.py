@@ -215,7 +215,6 @@ class PairCounts:
             self._keys.add(found, counts=counts)
 
     def layout(self, min_count: int) -> PairLayout:
-        """Return the layout of the pairs that occur so often."""
         if self._waiting:
             rows, columns = self._waiting[0]
             core = RowLayout.observed(*self._sizes, rows.row_ptr, rows.attributes, columns, min_count)

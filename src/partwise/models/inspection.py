@@ -132,12 +132,11 @@ def explanation(
     best: Any, second: Any, scores: tuple[float, float], found: list[Contribution], position: int | None = None
 ) -> Explanation:
     """Return why one answer is better, with contributions of the same feature added up, the largest first."""
-    merged: dict[tuple[Hashable, ...], Contribution] = {}
+    merged: dict[Contribution, float] = {}
     for each in found:
-        key = (each.kind, each.name, each.position, each.best, each.second)
-        before = merged.get(key)
-        merged[key] = each if before is None else replace(each, amount=before.amount + each.amount)
-    kept = [each for each in merged.values() if each.amount]
+        feature = replace(each, amount=0.0)
+        merged[feature] = merged.get(feature, 0.0) + each.amount
+    kept = [replace(feature, amount=amount) for feature, amount in merged.items() if amount]
     kept.sort(key=lambda each: -abs(each.amount))
     return Explanation(best, second, scores[0], scores[1], kept, position)
 

@@ -206,10 +206,7 @@ def given_labels(X: object, y: object) -> Iterator[str]:
 
 
 def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
-    """Warn if many labels occur once, which may be a mistake, or if a pass over the data takes minutes.
-
-    counts: how often each label occurs. label_table: number of pairs (or triples) of labels that each position has.
-    """
+    """Warn if most labels occur once, or if `label_table` tuples of labels at each position take minutes."""
     n_labels, n_places = len(counts), int(counts.sum())
     once = int(np.count_nonzero(counts == 1))
     if n_labels > FEW_LABELS and 2 * once > n_labels:

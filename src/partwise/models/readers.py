@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -310,9 +311,7 @@ class NameReader(VocabularyReader):
             return counts, ids, values
         except ValueError:
             for k, name in enumerate(names):
-                try:
-                    name.encode("utf-8")
-                except UnicodeEncodeError:
+                if re.search("[\ud800-\udfff]", name):
                     where = sequences.where(lengths, int(np.searchsorted(np.cumsum(counts), k, side="right")))
                     raise ValueError(f"X: {where}: {name!r} holds a lone surrogate, which is not a character") from None
             raise

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +65,14 @@ class SegmentCounts:
         return found
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(NamedTuple):
     """Segments that have features, as `SegmentChain` takes them, and a row of attributes for each."""
 
     listed: tuple[Ints, Ints, Ints]
     rows: Attributes
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """The known texts or shapes: keys in ascending order, their names, and the words of the longest."""
 
     keys: UInt64s

@@ -74,7 +74,6 @@ class Types:
         return "O" if name is None else name
 
     def segments(self, targets: Targets, lengths: Ints) -> Segments:
-        """Turn users' labels into segments."""
         distinct = targets.classes()
         return self.segments_of(targets.encode(distinct), distinct.tolist(), lengths)
 
@@ -108,7 +107,6 @@ class Types:
         return (f"B-{name}", f"I-{name}") if name else ("B", "I")
 
     def labels(self, segments: Segments, scheme: str) -> list[str]:
-        """Return the labels of all positions in a scheme."""
         types, begins = segments.types, segments.begins
         prefix = np.where(begins, "B", "I")
         if scheme == "iob1":

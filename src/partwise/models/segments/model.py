@@ -293,7 +293,6 @@ class SegmentModel(SequenceModel):
         return mask.ravel()
 
     def find(self, rows: WordRows) -> Listed:
-        """Return the segments of these sequences that have features of their own."""
         return self.whole.find(rows.words, rows.lengths, self.longest)
 
     def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
@@ -392,10 +391,7 @@ class SegmentModel(SequenceModel):
         return reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
 
     def constrain(self, reading: SequenceReading, allowed: object = None, allowed_transitions: object = None) -> None:
-        """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one.
-
-        Constraints on neighbouring labels become constraints on neighbouring types and on lengths.
-        """
+        """Apply constraints on labels in IOB2: B-X at a position begins a segment X there, I-X continues one."""
         n_labels, structure = len(self.classes), reading.structure(SegmentChain)
         if isinstance(allowed_transitions, str):
             given = f"allowed_transitions={allowed_transitions!r}"
@@ -538,7 +534,6 @@ class SegmentModel(SequenceModel):
         found: list[Contribution] = []
 
         def add(name: str, rows: Floats, table: Attributes, positions: Ints) -> None:
-            """Add what rows of attributes contribute."""
             owner = np.repeat(np.arange(len(rows)), np.diff(table.row_ptr))
             values = np.ones(len(owner)) if table.values is None else table.values
             types, some = np.nonzero((rows[owner, :n] != 0).T & (table.attributes >= 0))

@@ -137,10 +137,7 @@ class MaxentChainModel(SequenceModel):
         return attributes[kept] - first, labels[kept], self.nodes.core.unpack(self.weights)[kept]
 
     def history_scores(self) -> tuple[Floats, Ints, Floats]:
-        """Return weights of labels after each tag, the few pairs of tags that have weights, and weights after these.
-
-        A pair is the number older tag * tags + last tag; pairs ascend.
-        """
+        """Return weights after each tag, the pairs (older * tags + last, ascending) that have weights, and theirs."""
         tags = self.n_labels + 1
         place, labels, values = self._features(of_history=True)
         one = place < tags
@@ -178,7 +175,6 @@ class MaxentChainModel(SequenceModel):
             sides.append([tuple(names[tag] for tag in row) for row in rows])
 
         def added(tags: tuple[Hashable, ...], label: Hashable) -> list[float]:
-            """Return what the last tag, and the last two, add to the score of a label."""
             return [weights.get((*tags[-n:], label), 0.0) for n in range(1, self.history + 1)]
 
         for t, (best, second) in enumerate(zip(*sides, strict=True)):
