@@ -87,7 +87,6 @@ class WholeFeatures:
     """
 
     def __init__(self, families: tuple[str, ...], lists: Mapping[str, Gazetteer]) -> None:
-        self.families = families
         self.lists = dict(lists)
         self.known = {name: Known(np.empty(0, dtype=np.uint64), [], 0) for name in families}
         #: By family and key how often it was counted, its name and its words.
@@ -119,11 +118,11 @@ class WholeFeatures:
 
     @property
     def needs_words(self) -> bool:
-        return bool(self.families or self.lists)
+        return bool(self.known or self.lists)
 
     @property
     def names(self) -> list[str]:
-        found = [f"{family}={name}" for family in self.families for name in self.known[family].names]
+        found = [f"{family}={name}" for family, known in self.known.items() for name in known.names]
         return [*found, *(f"list={name}" for name in self.lists)]
 
     def find(self, words: CodedSequences | None, lengths: Ints, max_length: int) -> Listed:
@@ -137,14 +136,13 @@ class WholeFeatures:
                 place = places_in(keys, rolled)
                 begin = np.flatnonzero((place >= 0) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)]))
                 found.append(np.stack([begin, begin + size, numbers[place[begin]]]))
-        n_attributes = len(self.lists) + sum(len(self.known[family].keys) for family in self.families)
+        n_attributes = len(self.lists) + sum(len(known.keys) for known in self.known.values())
         return _grouped(np.concatenate(found, axis=1), n_attributes, lengths)
 
     def _searches(self, words: CodedSequences) -> Iterator[tuple[UInt64s, Ints, UInt64s, int, int]]:
         """Yield searches: keys and the attribute of each, keys of all words, the fewest and the most words."""
         first = 0
-        for family in self.families:
-            known = self.known[family]
+        for family, known in self.known.items():
             if len(known.keys):
                 codes = _keys([FAMILIES[family](name) for name in words.names])[words.codes]
                 yield known.keys, np.arange(first, first + len(known.keys)), codes, 2, known.longest
@@ -157,9 +155,8 @@ class WholeFeatures:
 
     def kept(self, used: Booleans) -> tuple[WholeFeatures, Ints]:
         """Return the features without unused attributes, and the new number of each attribute (-1: unused)."""
-        other, first = WholeFeatures(self.families, {}), 0
-        for family in self.families:
-            known = self.known[family]
+        other, first = WholeFeatures(tuple(self.known), {}), 0
+        for family, known in self.known.items():
             own = used[first : first + len(known.keys)]
             names = list(compress(known.names, own))
             other.known[family] = Known(known.keys[own], names, known.longest if names else 0)
@@ -168,9 +165,8 @@ class WholeFeatures:
         return other, numbered(used)
 
     def to_parts(self) -> ModelParts:
-        parts = ModelParts("whole", {"families": list(self.families)})
-        for family in self.families:
-            known = self.known[family]
+        parts = ModelParts("whole", {"families": list(self.known)})
+        for family, known in self.known.items():
             arrays = {**encode_names(known.names), "keys": known.keys.view(np.int64)}
             parts.add(family, ModelParts("texts", {"longest": known.longest}, arrays))
         add_gazetteers(parts, "lists", self.lists)

@@ -144,9 +144,8 @@ class SegmentModel(SequenceModel):
         if self.whole.needs_words:
             if not isinstance(sequences, TextSequences):
                 raise ValueError("features of whole segments need words: give a template, which reads them")
-            words = CodedSequences([], np.empty(0, np.int32), rows.lengths)
-            if rows.lengths.any():  # a table without rows has no columns either
-                words = CodedSequences.of(sequences.table, 0)
+            empty = CodedSequences([], np.empty(0, np.int32), rows.lengths)
+            words = CodedSequences.of(sequences.table, 0) if rows.lengths.any() else empty  # without rows no columns
         return WordRows(rows.lengths, rows.n_attributes, rows.table, rows.unknown, words, sequences.numbers)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:

@@ -29,6 +29,7 @@ from partwise.models.features import PairLayout, Rows, layout_of, look_up, numbe
 from partwise.models.files import padded, unpadded
 from partwise.models.inspection import Contribution, Named
 from partwise.models.labels import encode_flat
+from partwise.models.partition import EncodedRows
 from partwise.models.readers import NameReader, VocabularyReader
 from partwise.models.sequences.features import FeatureChoice, FeatureCounts, edge_attributes
 from partwise.models.sequences.model import SequenceModel, SequenceReading
@@ -178,7 +179,7 @@ class ChainModel(ChainBase):
         counts = self.new_counts()
         counts.add(rows, labels)
         self.use_features(counts)
-        examples = self.examples(rows, labels, weight, training.by_features)
+        examples = self._examples(self.batch(rows, once=False), labels, weight)
         shape = self.n_labels, self.tied, self.ends, rows.lengths
         return Learnt(examples, shape, reading=self._training_reading(examples.batch, rows))
 
@@ -187,8 +188,8 @@ class ChainModel(ChainBase):
         own["transition_features"] = encode(self.transition_features, "transition_features")
         return super().feature_parameters() | own
 
-    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
-        return self._examples(self.batch(rows, once=False), labels, weight)
+    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
+        return self._examples(self.batch(encoded.rows, once=False), encoded.labels, encoded.weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)

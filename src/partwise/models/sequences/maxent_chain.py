@@ -115,8 +115,9 @@ class MaxentChainModel(SequenceModel):
     def training_structure(self, encoded: EncodedRows) -> Multiclass:
         return Multiclass(encoded.size.n_rows, self.n_labels)
 
-    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
-        return self._positions(self.with_history(rows, labels), rows.lengths, labels, weight, by_features)
+    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
+        rows, labels = encoded.rows, encoded.labels
+        return self._positions(self.with_history(rows, labels), rows.lengths, labels, encoded.weight, by_features)
 
     def n_trained(self, size: Size) -> int:
         return size.n_rows

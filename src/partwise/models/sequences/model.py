@@ -227,18 +227,11 @@ class SequenceModel(Model[SequenceSource]):
         """Return the structure of encoded examples, before features are chosen."""
         return self.structure(encoded.rows.lengths)
 
-    def examples(self, rows: Rows, labels: Ints, weight: Floats | None, by_features: bool | None) -> LabelledBatch:
-        """Return rows to train on, when features are chosen."""
-        raise NotImplementedError
-
     def partitioner(self) -> Partitioner:
         return SequencePartitioner(self)
 
     def encoded(self, parts: ModelParts) -> EncodedTables:
         return EncodedRows.from_parts(parts, self.reader.n_attributes, self.n_labels)
-
-    def labelled(self, encoded: Any, by_features: bool | None = False) -> LabelledBatch:
-        return self.examples(encoded.rows, encoded.labels, encoded.weight, by_features)
 
     def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
         structure = batch.structure
@@ -492,10 +485,8 @@ class SequenceModel(Model[SequenceSource]):
         return {}
 
     def attributes(self) -> dict[str, object]:
-        found: dict[str, object] = {"classes_": self.classes}
-        if not self.reader.named:
-            found["n_features_in_"] = self.reader.n_attributes
-        return found
+        columns = {} if self.reader.named else {"n_features_in_": self.reader.n_attributes}
+        return {"classes_": self.classes, **columns}
 
     def parameters(self) -> dict[str, object]:
         return {"template": self.template}
