@@ -163,11 +163,15 @@ def choose_kept(weights: Floats, threshold: float | None, keep: float | None) ->
 def choose_among(
     tables: Sequence[Floats], threshold: float | None, keep: float | None
 ) -> tuple[list[NDArray[np.bool_]], tuple[int, int, float]]:
-    """Return which weights of each table stay, by the sizes of all, and (before, after, the largest size dropped)."""
+    """Return which weights of each table stay, by the sizes of all of them, and `counts_of` all."""
     every = np.concatenate(tables)
     kept = choose_kept(every, threshold, keep)
-    counts = len(every), int(kept.sum()), float(np.abs(every[~kept]).max(initial=0.0))
-    return np.split(kept, np.cumsum([len(table) for table in tables])[:-1]), counts
+    return np.split(kept, np.cumsum([len(table) for table in tables])[:-1]), counts_of(every, kept)
+
+
+def counts_of(weights: Floats, kept: NDArray[np.bool_]) -> tuple[int, int, float]:
+    """Return what pruning does: (weights before, weights after, the largest absolute value dropped)."""
+    return len(weights), int(kept.sum()), float(np.abs(weights[~kept]).max(initial=0.0))
 
 
 def without_certificate(result: Result, weights: Floats, counts: tuple[int, int, float]) -> Result:
