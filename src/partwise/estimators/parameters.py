@@ -94,7 +94,6 @@ SHARED = """
         reads a file of them); or a function of the two. Costs are finite, not negative, and 0 for the right label. The
         costs of the positions of a sequence, or of the nodes of a graph, add up.
 """
-RESULT = "result_ : Result\n    Objective, dual value, gap, history of the last `fit`."
 
 
 def document(cls: type[object], always: bool = False) -> None:
@@ -118,7 +117,7 @@ def document(cls: type[object], always: bool = False) -> None:
         if isinstance(value, property) and name[0] != "_" and name[-1] == "_" and name not in known:
             learnt[(name,)] = f"{name}\n" + textwrap.indent(inspect.getdoc(value) or "", "    ")
     if "result_" not in known:
-        learnt[("result_",)] = RESULT
+        learnt[("result_",)] = "result_ : Result\n    Objective, dual value, gap, history of the last `fit`."
     sections = {"Parameters": [*first, *written.values(), *last], "Attributes": learnt.values()}
     text = "".join(f"\n\n{name}\n----------\n" + "\n".join(entries) for name, entries in sections.items())
     cls.__doc__ = f"{head}{text}\n"

@@ -167,6 +167,4 @@ def _ascending(Cs: object) -> list[float]:
     values = list(Cs)
     for value in values:
         check_positive("Cs: each value", value)
-    if not values:
-        raise ValueError("Cs holds no values")
     return sorted({float(value) for value in values})

@@ -13,7 +13,7 @@ from partwise.io.trees import Tree, common_root, flat_tree, rows_of_tree, tree_o
 from partwise.metrics import parseval
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.model_files.values import encode as encode_value
+from partwise.model_files.values import encode
 from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constituents import features
 from partwise.models.constituents.features import TABLES, TEMPLATES, CodedSentences, Tables, WordCodes, WordCounts
@@ -146,7 +146,7 @@ class ConstituencyModel(Model[Sentences]):
 
     def feature_parameters(self) -> dict[str, Any]:
         names = ("horizontal", "vertical", "binarise", "traces", "functions", "rare", "min_count", "tuple_bits")
-        return {name: encode_value(getattr(self, name), name) for name in names}
+        return {name: encode(getattr(self, name), name) for name in names}
 
     def partitioner(self) -> ConstituencyPartitioner:
         return ConstituencyPartitioner(self)

@@ -10,9 +10,7 @@ import numpy as np
 
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.model_files.values import decode, decode_labels, encode_labels
-from partwise.model_files.values import encode as encode_value
-from partwise.models import inspection
+from partwise.model_files.values import decode, decode_labels, encode, encode_labels
 from partwise.models import labels as user_labels
 from partwise.models import partition as blocks
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
@@ -22,8 +20,15 @@ from partwise.models.features import Rows
 from partwise.models.files import coefficient_arrays, padded, read_coefficients, unpadded
 from partwise.models.graph.features import GraphRows, KindLabels, check_widths, mask_nodes
 from partwise.models.graph.inputs import Graphs, distinct_types, node_masks
-from partwise.models.inspection import Contribution, Explanation, TopFeatures
-from partwise.models.labels import LabelArray
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    TopFeatures,
+    by_size,
+    choose_among,
+    explanation,
+    largest,
+)
 from partwise.models.partition import AttributeCounts, ChangedData, EncodedTables, Partitioner
 from partwise.models.readers import ColumnReader, NameReader, Reader, Sequences, input_form, read_reader
 from partwise.problem import Batch, LabelledBatch
@@ -63,7 +68,7 @@ class GraphModel(Model[GraphSource]):
     type_key: str | None
     cost: InitVar[object] = None
 
-    classes: LabelArray = field(init=False)
+    classes: user_labels.LabelArray = field(init=False)
     reader: Reader = field(init=False)
     edge_reader: Reader | None = field(init=False)
     types: list[Hashable] | None = field(init=False)  # None: edges have no types
@@ -127,7 +132,7 @@ class GraphModel(Model[GraphSource]):
         gold = structure.encode(labels)
         return Learnt(LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold)), shape, reading=reading)
 
-    def use_labels(self, classes: LabelArray) -> int:
+    def use_labels(self, classes: user_labels.LabelArray) -> int:
         """Set the labels, return the size of a table of their pairs; ValueError for one label or too many."""
         self.classes = classes
         if self.n_labels < 2:
@@ -197,7 +202,7 @@ class GraphModel(Model[GraphSource]):
 
     def feature_parameters(self) -> dict[str, Any]:
         kinds = [*self.kind_features] if isinstance(self.kind_features, Iterable) else None
-        return {"directed": bool(self.directed), "kind_features": encode_value(kinds, "kind_features")}
+        return {"directed": bool(self.directed), "kind_features": encode(kinds, "kind_features")}
 
     def partitioner(self) -> GraphPartitioner:
         return GraphPartitioner(self)
@@ -350,7 +355,7 @@ class GraphModel(Model[GraphSource]):
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         """Set small weights to zero; model files leave out zeros where there are many."""
         tables = self.tables()
-        kept, counts = inspection.choose_among([table.ravel() for table in tables], threshold, keep)
+        kept, counts = choose_among([table.ravel() for table in tables], threshold, keep)
         runs = [padded(np.where(own.reshape(table.shape), table, 0.0)) for table, own in zip(tables, kept, strict=True)]
         return self.with_weights(np.concatenate(runs)), counts
 
@@ -371,15 +376,15 @@ class GraphModel(Model[GraphSource]):
         """Return the largest weights of every label, and of every pair of labels of an edge's nodes."""
         nodes, edges = self.tables()
         classes, ids = self.classes.tolist(), np.arange(len(nodes))
-        labels = {label: inspection.largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
+        labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
         flat = edges.reshape(-1, self.n_labels, self.n_labels)
         ids = np.arange(len(flat))
         pairs = {
-            (first, second): inspection.largest(self.edge_name, ids, flat[:, a, b], n)
+            (first, second): largest(self.edge_name, ids, flat[:, a, b], n)
             for a, first in enumerate(classes)
             for b, second in enumerate(classes)
         }
-        return TopFeatures(labels, inspection.by_size({pair: rows for pair, rows in pairs.items() if rows}))
+        return TopFeatures(labels, by_size({pair: rows for pair, rows in pairs.items() if rows}))
 
     def explain(self, reading: GraphReading) -> Explanation:
         """Compare the best labelling of a graph with the second-best one, feature by feature."""
@@ -392,7 +397,7 @@ class GraphModel(Model[GraphSource]):
         one, two = (structure.decode_of(0, slots, counts) for _, slots, counts in best)
         found = self._contributions(rows, one, two)
         answers = [self._by_name(reading, 0, self.classes[labels].tolist()) for labels in (one, two)]
-        return inspection.explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
+        return explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
 
     def _contributions(self, rows: GraphRows, one: Ints, two: Ints) -> list[Contribution]:
         """Return what attributes of nodes, then of edges, contribute where the two labellings differ."""
@@ -421,7 +426,7 @@ class GraphModel(Model[GraphSource]):
         nodes, edges = self.tables()
         parts.settings["labels"] = encode_labels(self.classes)
         if self.types is not None:
-            parts.settings["types"] = [encode_value(each, "the type of an edge") for each in self.types]
+            parts.settings["types"] = [encode(each, "the type of an edge") for each in self.types]
         parts.add("reader", self.reader.to_parts())
         if self.edge_reader is not None:
             parts.add("edge_reader", self.edge_reader.to_parts())

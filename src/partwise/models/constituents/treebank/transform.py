@@ -29,8 +29,6 @@ from typing import Any
 
 from partwise.io.trees import Tree, check_tree, clean_tree, is_leaf, postorder
 
-DIRECTIONS = ("right", "left")
-
 CHAIN, ABOVE, MADE, NEXT, ESCAPE = "+", "^", "|", "~", "\\"
 #: The symbol of a word that has no node of its own; no label is written like this.
 NO_LABEL = ESCAPE + "_"
@@ -99,7 +97,7 @@ class TreeTransform:
             raise ValueError(f"horizontal={self.horizontal!r} must be a whole number, 0 or more, or infinite")
         if not isinstance(up, Integral) or int(up) < 1:
             raise ValueError(f"vertical={self.vertical!r} must be a whole number, 1 or more")
-        if self.binarise not in DIRECTIONS:
+        if self.binarise not in ("right", "left"):
             raise ValueError(f"binarise={self.binarise!r} is unknown; known are 'right' and 'left'")
 
     @property
