@@ -1,7 +1,7 @@
 """How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
 
-SIGTERM and SIGHUP end a command as Ctrl-C does: the file that it was writing is removed, and the status is 128 plus the
-signal's number, as in a shell. The status is 141, without a message, if the reader of standard output goes away.
+SIGTERM and SIGHUP end a command as Ctrl-C does, which removes the file being written; the status is 128 plus the
+signal's number. The status is 141, without a message, if the reader of standard output goes away.
 
 A user's errors are files that are missing, not readable, not writable or not in their format (OSError, FormatError,
 ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that diverges

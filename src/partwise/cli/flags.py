@@ -151,6 +151,8 @@ def solver_names() -> list[str]:
     return ["auto", *available_solvers()]
 
 
+#: A number of things, at least one.
+COUNT = click.IntRange(1)
 #: The name of a file, which shells complete; the file is looked at when it is read or written.
 FILE = click.Path(readable=False)
 

@@ -110,10 +110,7 @@ def _show_partition(folder: str, as_json: bool) -> None:
         "estimator": type(estimator).__name__,
         "parameters": found.model.feature_parameters(),
         "input": found.input_settings,
-        "n_examples": found.n_examples,
-        "n_rows": found.n_rows,
-        "n_batches": found.n_batches,
-        "n_weights": found.n_weights,
+        **{name: getattr(found, name) for name in ("n_examples", "n_rows", "n_batches", "n_weights")},
     }
     sizes = f"{found.n_examples} examples in {found.n_batches} batches, {found.n_weights} weights"
     if as_json:

@@ -16,7 +16,7 @@ import numpy as np
 from partwise.callbacks import Session, TrainingCallback
 from partwise.cli import summary
 from partwise.cli.errors import UserError, message_of
-from partwise.cli.flags import FILE, Flags, argument, checked_settings, default_strength, flag, training_flags
+from partwise.cli.flags import COUNT, FILE, Flags, argument, checked_settings, default_strength, flag, training_flags
 from partwise.cli.output import check_outputs, print_json, removed_on_failure, resources, warn_blank
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Estimator, Task, TaskGroup
@@ -55,7 +55,7 @@ def train_flags(task: Task) -> list[click.Parameter]:
         flag(
             "--early-stopping=K",
             "Stop after K scores on --dev without a better one, and keep the best.",
-            click.IntRange(1),
+            COUNT,
         ),
         flag(
             "--folds=K",

@@ -136,9 +136,7 @@ def _tree(sentence: Sentence, i: int, name: str) -> list[Arc]:
             raise ValueError(f"{name} sentence {i} has no heads")
         return list(zip(sentence.heads, sentence.deprels, strict=True))
     try:
-        return [
-            (int(word[0]), str(word[1])) if isinstance(word, (tuple, list)) else (int(word), None) for word in sentence
-        ]
+        return [(int(w[0]), str(w[1])) if isinstance(w, (tuple, list)) else (int(w), None) for w in sentence]
     except (IndexError, TypeError, ValueError):
         raise ValueError(f"{name} sentence {i} must be a list of heads or of (head, relation) pairs") from None
 

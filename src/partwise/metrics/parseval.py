@@ -231,11 +231,7 @@ class _Rules:
 def _crossing(gold: Counter[Bracket], predicted: Counter[Bracket]) -> int:
     """Return how many predicted brackets overlap a gold bracket with neither inside the other."""
     spans = {(begin, end) for _, begin, end in gold}
-    return sum(
-        n
-        for (_, begin, end), n in predicted.items()
-        if any(a < begin < b < end or begin < a < end < b for a, b in spans)
-    )
+    return sum(n for (_, c, d), n in predicted.items() if any(a < c < b < d or c < a < d < b for a, b in spans))
 
 
 def _check_words(gold: list[str], predicted: list[str], i: int) -> None:

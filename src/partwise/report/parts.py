@@ -140,10 +140,8 @@ def confusion(names: Sequence[object], counts: ArrayLike) -> Part:
 
 def _ink(paper: tuple[int, int, int]) -> str:
     """Return black or white, whichever has more contrast by the Web Content Accessibility Guidelines."""
-    red, green, blue = (
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (value / 255 for value in paper)
-    )
+    shares = [value / 255 for value in paper]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in shares)
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return "#000000" if (luminance + 0.05) ** 2 >= 0.05 * 1.05 else "#ffffff"
 

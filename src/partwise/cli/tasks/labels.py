@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import Flags, flag
+from partwise.cli.flags import COUNT, Flags, flag
 from partwise.cli.tasks import Data
 from partwise.models.labels import node_labels
 from partwise.support.arrays import Ints
@@ -22,7 +21,7 @@ _CHUNK = re.compile(r"O|[BIES]-.+")
 MAX_LABELS = flag(
     "--max-labels=N",
     "Accept this many labels although the data are few; tables of labels take memory.",
-    click.IntRange(1),
+    COUNT,
 )
 
 #: About how many bytes training takes per pair of a tagger's labels, per label and tree, and per classifier's weight.

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import Flags, Parameters, flag
+from partwise.cli.flags import COUNT, Flags, Parameters, flag
 from partwise.cli.output import json_line
 from partwise.cli.summary import Fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Strongest, Task, estimator_named
@@ -58,7 +58,7 @@ class MaxentTask(Task):
             flag(
                 "--max-columns=N",
                 "Accept this many columns although few of them occur; each has weights.",
-                click.IntRange(1),
+                COUNT,
             ),
             MAX_LABELS,
             flag(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.flags import Flags
 from partwise.cli.tasks.labels import are_chunks, most_frequent
-from partwise.cli.tasks.tagged_files import TaggedData, file_columns
+from partwise.cli.tasks.tagged_files import Choice, TaggedData, file_columns
 from partwise.features import Template
 from partwise.features.presets import preset_for, read_clusters, read_gazetteers, tag_columns
 from partwise.io.coded import CodedSequences
@@ -22,15 +21,6 @@ from partwise.io.coded import CodedSequences
 PHRASES = 0.5
 #: Files that features may need, by their flags: names in settings and readers.
 RESOURCES = {"--clusters": ("clusters", read_clusters), "--gazetteer": ("gazetteers", read_gazetteers)}
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The features of a tagger; `name`: of a preset or a template's file, or "items"; `columns`: counted from 1."""
-
-    template: Template | None
-    name: str
-    columns: tuple[int, ...] = ()
 
 
 def choose_features(settings: Flags, data: TaggedData) -> Choice:

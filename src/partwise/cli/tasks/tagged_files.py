@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from partwise.cli.flags import Flags
 from partwise.cli.tasks import Data, NoExamples
 from partwise.cli.tasks.inputs import TextGuess, blocks_or_text, text_sentences
 from partwise.cli.tasks.labels import are_chunks
+from partwise.features import Template
 from partwise.features.presets import FEW_TAGS
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
 from partwise.io.coded import CodedSequences, Sentences
@@ -23,9 +24,6 @@ from partwise.io.errors import FormatError
 from partwise.io.items import Item, parse_items, read_items
 from partwise.models.labels import FEW_LABELS
 from partwise.tables.conllu import ConlluColumns
-
-if TYPE_CHECKING:
-    from partwise.cli.tasks.tag_features import Choice
 
 Conllu: TypeAlias = Sequence[ConlluSentence]
 
@@ -93,6 +91,15 @@ class Source:
         if all(len(part) == 1 for part in parts):
             return changed
         return changed.with_entries(map(_as_pair, more) for _, *more in parts)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The features of a tagger; `name`: of a preset or a template's file, or "items"; `columns`: counted from 1."""
+
+    template: Template | None
+    name: str
+    columns: tuple[int, ...] = ()
 
 
 @dataclass
