@@ -14,8 +14,6 @@ from partwise.solvers.engine.registry import has_certificates
 from partwise.support.arrays import Floats
 from partwise.support.checks import check_count
 
-Metric = str | Callable[[object, object], float]
-
 
 class EarlyStopping(TrainingCallback):
     """Stop when the score on held-out data has not risen for a while, and give back the best weights.
@@ -39,7 +37,7 @@ class EarlyStopping(TrainingCallback):
         X_dev: object,
         y_dev: object,
         patience: int = 5,
-        metric: Metric | None = None,
+        metric: str | Callable[[object, object], float] | None = None,
         *,
         min_delta: float = 0.0,
         every: float = 1.0,

@@ -112,13 +112,8 @@ class Precomputed:
 
 KernelLike = Linear | Polynomial | RBF | Precomputed
 
-_KERNELS: dict[str, type[KernelLike]] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "poly": Polynomial,
-    "rbf": RBF,
-    "precomputed": Precomputed,
-}
+_KERNELS: dict[str, type[KernelLike]] = {cls.name: cls for cls in (Linear, Polynomial, RBF, Precomputed)}
+_KERNELS["poly"] = Polynomial
 
 
 def get_kernel(kernel: str | KernelLike, **parameters: Any) -> KernelLike:

@@ -1,15 +1,11 @@
-"""Ready-made templates.
+"""Ready-made templates. Words are in column 0.
 
-chunk
-    Words in column 0, parts of speech in column 1: the 19 templates of CRFsuite's chunking example.
-pos
-    Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi 1996.
-ner
-    Words in column 0: words, shapes and affixes; optionally columns of tags such as parts of speech, clusters (as
-    Turian et al. 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of names.
-morph
-    Words in column 0: as "pos", with longer endings, and the word in lower case; optionally columns of tags, also
-    together with endings, and columns of features such as Case=Nom|Number=Sing, one by one.
+chunk   the 19 templates of CRFsuite's chunking example, with parts of speech in column 1
+pos     words up to two tokens away and the spelling, after Ratnaparkhi 1996
+ner     words, shapes and affixes; optionally columns of tags such as parts of speech, clusters (as Turian et al.
+        2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of names
+morph   as "pos", with longer endings, and the word in lower case; optionally columns of tags, also together with
+        endings, and columns of features such as Case=Nom|Number=Sing, one by one
 """
 
 import os

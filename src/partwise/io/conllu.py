@@ -44,12 +44,9 @@ _BLOCK = 1 << 20
 class ConlluSentence:
     """One sentence of a CoNLL-U or CoNLL-X file.
 
-    Attributes
-    ----------
-    lines : all lines as they stand in the file, with their ends
-    rows : the indices of the words' lines
-    heads : head of each word, 0 for the root; empty where the file has no heads (column `_`)
-    path, line : the file, and the line where the sentence's words begin
+    lines: all lines as they stand in the file, with their ends. rows: the indices of the words' lines. heads: head of
+    each word, 0 for the root; empty where the file has no heads (column `_`). path, line: the file, and the line where
+    the sentence's words begin.
     """
 
     lines: list[str]
@@ -195,15 +192,11 @@ def find_cycle(heads: Sequence[int]) -> int:
 class ConlluReader:
     """Iterates over the sentences of a file, gzipped or not ("-": standard input), reading one at a time.
 
-    Parameters
-    ----------
-    strict : raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out
-    dialect : "conllu" or "conllx", in which there are no multi-word tokens and no empty nodes
+    strict: raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out.
+    dialect: "conllu" or "conllx", in which there are no multi-word tokens and no empty nodes.
 
-    Attributes
-    ----------
-    skipped, errors : number of sentences left out so far, and the first 20 errors that say why
-    tail : blank lines of a file that has nothing else
+    A reader has `skipped` and `errors`, the number of sentences left out so far and the first 20 errors that say why,
+    and `tail`, the blank lines of a file that has nothing else.
     """
 
     def __init__(self, path: Path, *, strict: bool = True, dialect: str = "conllu") -> None:

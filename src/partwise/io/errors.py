@@ -6,9 +6,8 @@ import os
 class FormatError(ValueError):
     """A file is not in its format.
 
-    message : what is wrong
-    path : the file's name; "-" is standard input
-    line, column : the place, counted from 1 (columns in characters); None where there is no one place
+    message: what is wrong. path: the file's name; "-" is standard input. line, column: the place, counted from 1
+    (columns in characters); None where there is no one place.
     """
 
     def __init__(

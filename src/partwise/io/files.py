@@ -84,11 +84,6 @@ def standard_input() -> BinaryIO:
     return _bytes_of(sys.stdin, "standard input")
 
 
-def standard_output() -> BinaryIO:
-    """Return the bytes of standard output; raise OSError if it was closed before the process began."""
-    return _bytes_of(sys.stdout, "standard output")
-
-
 def _bytes_of(stream: object, name: str) -> BinaryIO:
     if stream is None:
         raise OSError(errno.EBADF, "is closed", name)
@@ -169,7 +164,7 @@ def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
     name = os.fspath(path)
     if name == "-":
-        out = standard_output()
+        out = _bytes_of(sys.stdout, "standard output")
         with _naming("standard output"):
             with _layers(out, mode, packed=False) as file:
                 yield file

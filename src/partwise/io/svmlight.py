@@ -26,13 +26,9 @@ def read_svmlight(
 
     FormatError if a line is not in the format or there are too many columns, ValueError for more than `n_features`.
 
-    Parameters
-    ----------
-    path : the file; "-" is standard input
-    n_features : number of columns; None: as many as the file uses
-    zero_based : whether indices are counted from 0
-    max_features : refuse more columns than these and than 16 for each that occurs, as a model has weights for all
-        columns; None, or an explicit `n_features`: accept any number
+    path: "-" is standard input. n_features: number of columns (None: as many as the file uses). zero_based: whether
+    indices are counted from 0. max_features: refuse more columns than these and than 16 for each that occurs, as a
+    model has weights for all columns; None, or an explicit `n_features`: accept any number.
     """
     X, y = parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
     if n_features is None and max_features is not None and not in_proportion(X, max_features):

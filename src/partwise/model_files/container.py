@@ -199,8 +199,6 @@ def parse(source: Source, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str,
 
 
 class _Entry(NamedTuple):
-    """An array: where it is in the data, and what it is."""
-
     begin: int
     end: int
     name: str

@@ -62,7 +62,7 @@ from partwise.io.files import sync_folder
 from partwise.out_of_core.block_files import check_plane, remove_files
 from partwise.out_of_core.block_walks import BlockWalk, Certify, Moved, Past, Round, Save, Visit, forget
 from partwise.problem import L2, Capability, Certificate, DivergenceError, DualPoint, Problem
-from partwise.problem.capabilities import listed
+from partwise.problem.capabilities import PLAIN_L2, listed
 from partwise.solvers.dual.eg_prox import EGProx, settled
 from partwise.solvers.engine.base import Certified, ScheduledSolver, Solver, WarmStart, start_weights
 from partwise.solvers.engine.options import Values, option
@@ -160,17 +160,12 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     """Dual methods on one batch after the other, with dual variables in files: for data that do not fit in memory."""
 
     name: ClassVar[str] = "block-dual"
-    requires: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.EXAMPLE_BLOCKS,
-            Capability.LOSS_ORACLE,
-            Capability.EXPLICIT_WEIGHTS,
-            Capability.L2,
-            Capability.ALL_PENALISED,
-            Capability.SMOOTH_PENALTY,
-            Capability.BLOCK_FILES,
-        }
-    )
+    requires: ClassVar[frozenset[Capability]] = PLAIN_L2 | {
+        Capability.EXAMPLE_BLOCKS,
+        Capability.LOSS_ORACLE,
+        Capability.EXPLICIT_WEIGHTS,
+        Capability.BLOCK_FILES,
+    }
     rate: ClassVar[str] = "linear"
     proof: ClassVar[str] = "Ma et al. 2015 (CoCoA+): that of its inner solver, O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -200,7 +195,6 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     @classmethod
     def around(cls, solver: Solver[Any]) -> "BlockDual":
-        """Return this solver on one batch after the other."""
         options = [item for item in fields(solver) if item.name != "check_every"]
         changed = {item.name: value for item in options if (value := getattr(solver, item.name)) != item.default}
         settings = json.dumps(changed, sort_keys=True) if changed else ""
@@ -358,7 +352,6 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             state.since.append(now)
 
     def _replace(self, problem: Problem, state: BlockDualState, digests: list[bytes]) -> None:
-        """Replace the files of blocks by those of this attempt."""
         before = state.written.copy()
         for number, digest in enumerate(digests):
             if digest:

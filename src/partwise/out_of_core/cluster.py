@@ -199,10 +199,10 @@ def results(
 ) -> Iterator[Any]:
     """Yield the results of futures in their order; errors in a task are raised as they are.
 
-    The scheduler gives a task whose worker has gone to another worker. But if there is no other worker at that moment,
-    the task waits for the one that has gone for ever. So if all workers are new, not among those `known` when the tasks
-    were submitted, `again` submits unfinished tasks, by their numbers, for any worker; the new futures replace the old
-    ones in `futures`. ClusterError if the scheduler or tasks are lost, or there was no worker for `patience` seconds.
+    A task whose worker goes while there is no other waits for that worker for ever. So if no worker is left of those
+    `known` when the tasks were submitted, `again` submits unfinished tasks, by their numbers, for any worker; the new
+    futures replace the old ones in `futures`. ClusterError if the scheduler or tasks are lost, or there was no worker
+    for `patience` seconds.
     """
     from dask.distributed import CancelledError, TimeoutError
     from distributed.scheduler import KilledWorker, NoWorkerError

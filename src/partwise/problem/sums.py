@@ -29,8 +29,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Array = TypeVar("Array", bound=NDArray[np.generic])
 Given = TypeVar("Given", Floats, Floats | None)
-#: Makes one answer of the batches' answers; a single batch's answer needs none.
-Reduction = Callable[[Iterator[T]], T]
 
 #: Rounds over several batches in memory that make up a pass of visits. If whole batches came one after the other, the
 #: weights would fit the last batch best, and passes would be lost. Passes to a gap of 1e-2, log loss, l2 = 2,
@@ -125,7 +123,7 @@ def by_clique(sums: "Sums", marginals: Floats) -> Sequence[Floats]:
 
 
 class Sum(Generic[P, T]):
-    """A method of `Sums`: a task for every batch, and the reduction of the batches' answers to one.
+    """A method of `Sums`: a task for every batch, and the reduction of several batches' answers to one.
 
     cut: the functions that cut the task's first arguments into the batches' blocks; all batches share the others.
     """
@@ -133,7 +131,7 @@ class Sum(Generic[P, T]):
     def __init__(
         self,
         task: Callable[Concatenate[BatchSums, int, P], T],
-        reduce: Reduction[T],
+        reduce: Callable[[Iterator[T]], T],
         *cut: Callable[["Sums", Floats], Sequence[Floats]],
     ) -> None:
         self.task, self.reduce, self.cut = task, reduce, cut

@@ -110,7 +110,6 @@ def _words(column: str, array: pa.Array) -> tuple[pa.Array, Ints]:
 
 
 def _packed(flat: pa.Array) -> tuple[NDArray[Any], Ints]:
-    """Return strings as bytes and offsets."""
     flat = flat.cast(pa.large_string())
     if not len(flat):
         return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)

@@ -48,7 +48,6 @@ class Target:
         self.name, self.column = name, column
 
     def labels(self, sentence: ConlluSentence) -> list[str]:
-        """Return the label of each word."""
         return [value for (value,) in conllu.column_values([sentence], [self.column])[0]]
 
     def values(self, sentence: ConlluSentence, labels: Sequence[str]) -> list[str]:
@@ -65,7 +64,6 @@ class Target:
             raise _blank_error(self.column, "the target", path)
 
     def training_labels(self, sentences: Sequence[ConlluSentence]) -> list[list[str]]:
-        """Return the labels to learn."""
         return [self.labels(sentence) for sentence in sentences]
 
 

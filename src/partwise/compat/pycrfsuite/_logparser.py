@@ -110,7 +110,6 @@ class TrainLogParser:
 
 
 def _add_report(report: dict[str, Any], line: str) -> None:
-    """Add what a line says about an iteration."""
     for begin, key, kind in _FIELDS:
         if found := re.match(rf"{begin}: ([\d.]+)", line):
             report[key] = kind(found[1])

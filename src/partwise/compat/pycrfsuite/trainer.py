@@ -53,6 +53,7 @@ _FEATURES = {
 }
 _PASSES = "Passes over the training data, at most."
 _STOPS = {"max_iterations": Parameter(100, _PASSES), "epsilon": Parameter(0.0)}
+_CALIBRATION = {"eta": 0.1, "rate": 2.0, "samples": 1000, "candidates": 10, "max_trials": 20}
 _C2 = Parameter(1.0, "Strength of the L2 penalty, c2 |w|^2.")
 #: Parameters by algorithm.
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
@@ -74,11 +75,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": Parameter(1000, _PASSES),
         "period": Parameter(10),
         "delta": Parameter(1e-6),
-        "calibration.eta": Parameter(0.1),
-        "calibration.rate": Parameter(2.0),
-        "calibration.samples": Parameter(1000),
-        "calibration.candidates": Parameter(10),
-        "calibration.max_trials": Parameter(20),
+        **{f"calibration.{name}": Parameter(value) for name, value in _CALIBRATION.items()},
     },
     "averaged-perceptron": _FEATURES | _STOPS,
     "passive-aggressive": _FEATURES

@@ -22,12 +22,8 @@ _NAMES = {
     "min_freq": "feature.minfreq",
     "all_possible_states": "feature.possible_states",
     "all_possible_transitions": "feature.possible_transitions",
-    "calibration_eta": "calibration.eta",
-    "calibration_rate": "calibration.rate",
-    "calibration_samples": "calibration.samples",
-    "calibration_candidates": "calibration.candidates",
-    "calibration_max_trials": "calibration.max_trials",
     "pa_type": "type",
+    **{f"calibration_{name}": f"calibration.{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials")},
 }
 #: Parameters that do not belong to an algorithm.
 _OTHERS = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"}

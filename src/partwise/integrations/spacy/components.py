@@ -94,7 +94,6 @@ class _Component(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate a stream of Docs in batches."""
         for docs in minibatch(stream, size=batch_size):
             try:
                 self.annotate(docs)
@@ -116,7 +115,6 @@ class _Component(Pipe):
                 yield doc
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Return the model file and the options."""
         return bytes(srsly.msgpack_dumps({"settings": self._settings(), "model": model_to_bytes(self.estimator)}))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> _Component:

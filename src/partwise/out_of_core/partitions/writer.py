@@ -104,8 +104,6 @@ def _others(folder: str) -> list[str]:
 
 
 class _Writer:
-    """The state of writing a partition."""
-
     def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
         self.folder, self.model, self.batch_size, self._blocks = folder, model, batch_size, blocks
         self.estimator = copy.copy(estimator)  # checks of data set attributes
