@@ -365,10 +365,8 @@ class StructuredEstimator(TrainingParameters, BaseEstimator, Generic[ModelT]):
             raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
         share = {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
         if share and not loss.takes_l1:
-            raise ValueError(
-                f"penalty={self.penalty!r} is not available with loss={loss.name!r}: use 'log', 'softmax-margin' or "
-                "'smoothed-hinge'"
-            )
+            fitting = "'log', 'softmax-margin' or 'smoothed-hinge'"
+            raise ValueError(f"penalty={self.penalty!r} is not available with loss={loss.name!r}: use {fitting}")
         return loss, share
 
     def _check_training(self) -> Training:

@@ -108,10 +108,7 @@ class ClassesModel(Model[ClassRows]):
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _free_weights(self, encoded: EncodedRows, training: Training) -> Free | None:
-        """Return the weights without a penalty, if the intercept has none; warn if a penalty by default does harm.
-
-        By default intercepts have no penalty if that is possible: it needs a smooth loss and a solver that supports it.
-        """
+        """Return the weights without a penalty, if the intercept has none; warn if a penalty by default does harm."""
         choice = self.penalize_intercept
         if not self.fit_intercept or choice:
             return None

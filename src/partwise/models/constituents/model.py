@@ -384,10 +384,7 @@ def _contributions(kind: str, name: Callable[[int], str], uses: Floats, weights:
 
 
 class ConstituencyPartitioner(Partitioner):
-    """Learns a `ConstituencyModel`.
-
-    Pass 1 counts rules and words, with and without the first tree's root, which others may lack; pass 2 attributes.
-    """
+    """Counts rules and words with and without the first tree's root, which others may lack; in pass 2 attributes."""
 
     def __init__(self, model: ConstituencyModel) -> None:
         self.model = model
