@@ -279,12 +279,9 @@ class Run:
             self._check_rise(now.value, best, " at the end")
         if not converged and tol > 0:
             better = "search" if self.order == "batch" else "adaptive"
-            warnings.warn(
-                f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}, tol is {tol:.3g}. "
-                f"Raise max_iterations or tol, or take step_size={better!r}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            text = f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}"
+            advice = f"Raise max_iterations or tol, or take step_size={better!r}."
+            warnings.warn(f"{text}, tol is {tol:.3g}. {advice}", ConvergenceWarning, stacklevel=3)
         return EGResult(
             alpha=now.alpha,
             value=now.value,

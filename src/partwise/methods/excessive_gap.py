@@ -264,8 +264,7 @@ class SquaredNorm:
     modulus: float
 
     def __post_init__(self) -> None:
-        if not self.modulus > 0:
-            raise ValueError(f"modulus must be above 0, got {self.modulus}")
+        check_positive("modulus", self.modulus)
 
     def value(self, w: Floats) -> float:
         return 0.5 * self.modulus * float(w @ w)

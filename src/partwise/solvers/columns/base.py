@@ -57,21 +57,18 @@ GROWN = 30.0
 
 #: Capabilities of the batches that S and T need.
 OF_TABLES = frozenset({Capability.IN_MEMORY, Capability.ONE_BATCH})
-NEEDS = (OF_TABLES | SMOOTH_LOSS).union(
-    {Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY, Capability.ALL_PENALISED},
-    {Capability.ONE_PART, Capability.COLUMN_ACCESS},
-)
+NEEDS = OF_TABLES | SMOOTH_LOSS | {Capability.IDENTITY_LINK, Capability.SMOOTH_PENALTY, Capability.ALL_PENALISED}
+NEEDS |= {Capability.ONE_PART, Capability.COLUMN_ACCESS}
 
 
 @dataclass(kw_only=True)
 class ScalingState(State):
-    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); both are empty for
-    GIS's parallel update, which works from the weights alone.
+    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,). wait, rest: (columns,).
 
-    wait, rest: the adaptive order's plan, one number per column. by_index: the columns by their weights' numbers; empty
-    for other orders. largest_sum: f# (GIS). updates, cells: weights moved and cells read so far. still: successive
-    passes in which no weight moved. capped: steps cut short in the last pass. idle: successive certificates without
-    progress.
+    S and 1 / T are empty for GIS's parallel update. wait, rest: the adaptive order's plan. by_index: the columns by
+    their weights' numbers; empty for other orders. largest_sum: f# (GIS). updates, cells: weights moved and cells read
+    so far. still, idle: successive passes in which no weight moved, successive certificates without progress. capped:
+    steps cut short in the last pass.
     """
 
     weights: Floats
@@ -137,9 +134,8 @@ class ScalingSolver(ScheduledSolver[ScalingState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
         missing = OF_TABLES - problem.capabilities()
         if self.keeps_cells and missing:
-            raise ValueError(
-                f"{self.name}: a table of examples and labels needs {listed(missing)}; update='parallel' has no table"
-            )
+            needed = f"a table of examples and labels needs {listed(missing)}"
+            raise ValueError(f"{self.name}: {needed}; update='parallel' has no table")
         check_data(problem)
         constants, weights, reference = problem.sums.scaling_constants, np.zeros(problem.n_weights), 0.0
         columns = constants.weights

@@ -74,10 +74,8 @@ class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set, for penalties that make weights zero."""
 
     name = "cd-l1"
-    requires = OF_TABLES.union(
-        {Capability.SMOOTH, Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.EXPLICIT_WEIGHTS},
-        {Capability.L1, Capability.ALL_PENALISED},
-    )
+    requires = OF_TABLES | {Capability.SMOOTH, Capability.IDENTITY_LINK, Capability.L1, Capability.ALL_PENALISED}
+    requires |= {Capability.ONE_PART, Capability.EXPLICIT_WEIGHTS}
     rate = "linear"
     proof = "Luo and Tseng 1992: O(log 1/eps)"
     advice = "Raise max_passes or tol, or take a larger l1"

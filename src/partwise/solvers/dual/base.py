@@ -190,13 +190,12 @@ class GibbsBlocks(NamedTuple):
 def calibrate(
     problem: Problem, scores: Floats, marginals: Floats, entropies: Floats, least: float, rng: np.random.Generator
 ) -> tuple[float, int]:
-    """Find the first step of adaptive online EG on a tenth of the data (Collins et al. 2008, section 7).
+    """Find the first step of adaptive online EG (Collins et al. 2008, section 7); return it and the examples visited.
 
-    The paper takes a step with which the dual rises monotonically for at least 95 % of the examples in a tenth of the
-    data, and leaves open how it is found. Here a pass of EG over a random tenth, with one step for all examples, counts
-    those whose first trial did not let the dual fall. The step starts at 1 (at most 1 / tau, at least `least`, which
-    every example accepts) and is halved until these are 95 %. Larger steps are not tried: far from the optimum nearly
-    all examples accept them, which harms the others. Return the step, and the examples visited to find it.
+    With the paper's step the dual rises for at least 95 % of the examples in a tenth of the data. Here passes of EG
+    over a random tenth count the examples whose first trial did not let the dual fall. The step starts at 1 (at most
+    1 / tau, at least `least`, which every example accepts) and is halved until these are 95 %. Larger steps are not
+    tried: far from the optimum nearly all examples accept them, which harms the others.
     """
     sample = draw_sample(problem, rng)
     # u = sum over the sample of omega_i A_i'(g_i - mu_i): the other examples have mu_i = g_i

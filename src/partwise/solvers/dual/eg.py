@@ -68,9 +68,8 @@ class EG(BlockSolver[EGState]):
     """Online exponentiated gradient on the dual."""
 
     name = "eg"
-    requires = frozenset(
-        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.SMOOTH_TERM, Capability.IN_MEMORY}
-    ) | {Capability.L2, Capability.ALL_PENALISED}
+    requires = frozenset({Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.SMOOTH_TERM})
+    requires |= {Capability.IN_MEMORY, Capability.L2, Capability.ALL_PENALISED}
     state_types = (EGState,)
     rate = "linear"
     proof = (

@@ -144,8 +144,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
     gap_share: float = option(
         0.8,
         "lines: share of the visits drawn in proportion to the examples' last duality gaps, the rest uniformly",
-        # at 1 an example whose gap was once 0 would never be visited again
-        NOT_ALL,
+        NOT_ALL,  # at 1 an example whose gap was once 0 would never be visited again
     )
     line_tol: float = option(
         0.1, "lines: the search ends with a Newton step of at most this share of the step", PROPER_SHARE

@@ -164,10 +164,8 @@ class SMOEG(OnlineSolver[SMOEGState]):
     """Sequential minimal optimisation first, then online exponentiated gradient from its marginals."""
 
     name = "smo-eg"
-    requires = HINGE.union(
-        {Capability.MAX_ORACLE, Capability.EXPECTATION_ORACLE, Capability.CLIQUES, Capability.CLIQUE_SUPPORT},
-        {Capability.IN_MEMORY},
-    )
+    requires = HINGE | {Capability.MAX_ORACLE, Capability.EXPECTATION_ORACLE, Capability.IN_MEMORY}
+    requires |= {Capability.CLIQUES, Capability.CLIQUE_SUPPORT}
     rate = "sublinear"
     proof = "that of `eg`, which follows SMO: none for the default steps, O(1/eps) for a theorem's"
     slot_vectors = 2

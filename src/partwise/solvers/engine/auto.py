@@ -28,10 +28,8 @@ to about 1e-8) while its work is below `FREE`, some ten milliseconds: scikit-lea
 weights. A structure written in Python is never tiny (`Look.work`). What counts there is the number of oracle calls:
 `lbfgs` makes fewer where weights are few, `eg-prox` elsewhere (`tests/solvers/test_registry.py` counts both).
 
-Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
-units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-3),
+Weak: `Look.curvature` is above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-3),
 curvature 1e5: eg-prox 6.2, lbfgs 16.9; 1e6: 11.9, lbfgs at a gap of 0.45 after 20.
-
 Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-3 after 2.9 s
 of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3, 0.6 and 0.3 after 6 s.
 Squared hinge, l2 = 2, all of CoNLL-2000: bcfw is at 1e-3 after 16 s, dcd after 22 s.

@@ -53,13 +53,11 @@ class Certified(NamedTuple):
 class Progress:
     """What a callback gets after each step; if the callback returns a true value, the run stops.
 
-    certificate: the last one issued, None before the first. fresh: whether it was issued in this step.
-    weights: a function that returns the current weights.
-    tol, max_passes, max_seconds: the limits at which the run stops by itself.
-    scores: scores of this step by name, filled in by the callbacks.
-    last_scores: (score, passes) of the last score of each name, before this step.
-    record: a function that issues a certificate of the current state for the history, and returns it, unseen by the
-    solver.
+    certificate: the last one issued, None before the first. fresh: whether it was issued in this step. weights: a
+    function that returns the current weights. tol, max_passes, max_seconds: the limits at which the run stops by
+    itself. scores: scores of this step by name, filled in by the callbacks. last_scores: (score, passes) of the last
+    score of each name, before this step. record: a function that issues a certificate of the current state for the
+    history, and returns it, unseen by the solver.
     """
 
     solver: str

@@ -1,11 +1,10 @@
 """Checkpoints: the state of a run in one file, replaced in one step.
 
 The container is that of model files (`model_files.container`): arrays, and one JSON text with everything else. Nothing
-in a file is executed, and everything is checked before it is used.
-
-A checkpoint of another problem is refused. It holds the problem's constants, and each example's margin at a fixed
-vector of weights, smax(theta_i + kappa c_i) - <theta_i, g_i>, at a temperature at which every labelling counts. A
-change of features, gold labellings, costs, masks or their order changes the margins, which take one pass.
+in a file is executed, and everything is checked before it is used. A checkpoint of another problem is refused: it holds
+the problem's constants, and each example's margin at a fixed vector of weights, smax(theta_i + kappa c_i) -
+<theta_i, g_i>, at a temperature at which every labelling counts. A change of features, gold labellings, costs, masks or
+their order changes the margins, which take one pass.
 """
 
 import json
@@ -25,13 +24,8 @@ from partwise.support.arrays import Array
 #: On any processor, margins of the same data differ by at most this, relative to their size.
 ROUNDING = 1e-12
 
-KIND = container.Kind(
-    "partwise checkpoint",
-    2,
-    "checkpoint",
-    CheckpointError,
-    " of this version: files of partwise 0.1.0 cannot be resumed, start again",
-)
+HINT = " of this version: files of partwise 0.1.0 cannot be resumed, start again"
+KIND = container.Kind("partwise checkpoint", 2, "checkpoint", CheckpointError, HINT)
 
 
 @dataclass(frozen=True)
@@ -94,9 +88,8 @@ def read(path: str | os.PathLike[str]) -> Saved:
     try:
         if metadata["format_version"] != str(KIND.version):
             raise ValueError(f"is not a checkpoint{KIND.hint}")
-        values = json.loads(
-            metadata.get("values", ""), object_pairs_hook=container.no_repeats, parse_constant=_constant
-        )
+        text = metadata.get("values", "")
+        values = json.loads(text, object_pairs_hook=container.no_repeats, parse_constant=_constant)
         return _checked(values, arrays)
     except CheckpointError as error:
         raise CheckpointError(error.message, path) from None

@@ -1,8 +1,4 @@
-"""Estimates from a few examples' features: the cost of a pass, the strength of the penalty, the columns' scales.
-
-The sample is deterministic and small: at most `SAMPLE` evenly spaced examples, with about `ENTRIES` numbers in all, of
-at most `BATCHES` evenly spaced batches.
-"""
+"""Estimates from a few evenly spaced examples' features: the cost of a pass, the penalty, the columns' scales."""
 
 from dataclasses import dataclass
 
@@ -38,8 +34,7 @@ class Look:
     def work(self) -> float:
         """About what a pass costs: entries of all examples' feature vectors, weights, and inference in the same units.
 
-        Infinite for structures written in Python: the cost of their oracles does not follow from sizes, and measured
-        times would make the choice of a solver, and so the bits of a result, a matter of chance.
+        Infinite for structures in Python: sizes do not tell their cost, and measured times would not repeat the bits.
         """
         each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
         return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights

@@ -26,6 +26,7 @@ from partwise.solvers.engine.point_conversions import ForeignPoint, check_point
 from partwise.solvers.engine.registry import SOLVERS, check_fits, suitable_solvers
 from partwise.solvers.engine.state import State, pack, unpack
 from partwise.support.arrays import Array
+from partwise.support.checks import check_positive
 from partwise.support.lazy import cached_property
 from partwise.support.memory import check_room, check_weights
 
@@ -50,8 +51,7 @@ class Limits:
         return min(self.tol, gap) if passes < most else self.tol
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.tol) and self.tol >= 0):
-            raise ValueError(f"tol must be a number >= 0, got {self.tol}")
+        check_positive("tol", self.tol, zero=True)
         if not self.max_passes >= 0:
             raise ValueError(f"max_passes must be >= 0, got {self.max_passes}")
         if self.max_seconds is not None and not self.max_seconds >= 0:
@@ -192,12 +192,12 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
-        name, passes, c = self.solver.name, self.passes(state), latest.certificate
+        name, passes, c, problem = self.solver.name, self.passes(state), latest.certificate, self.problem
         if status in UNFINISHED and 0 < self.limits.tol >= c.relative_gap:
             status = "converged"  # `precise` aimed below the tolerance
         if status in UNFINISHED and not self.solver.certified:
             status = "no certificate"
-        self.solver.check_end(self.problem, state, status)
+        self.solver.check_end(problem, state, status)
         own = type(self.solver).__module__.startswith("partwise.")
         if not own and (complaint := self._complaint(latest)):  # a pass: nothing else checks a user's solver
             raise CertificateError(f"solver {name!r}: {complaint}")
@@ -206,17 +206,17 @@ class Run:
         message = f"{name}: {status} after {passes:.4g} passes, {self._text(c)}"
         if status == "stalled" and c.rounding > 0.5 * c.gap:
             message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
-        if remark := self.solver.remark(self.problem, state):
+        if remark := self.solver.remark(problem, state):
             message += f"; {remark}"
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
         # A callback that stops a run has seen the gap: no warning.
         if status in UNFINISHED and self.limits.tol > 0:
-            others = [other for other in suitable_solvers(self.problem) if other != name and SOLVERS[other].certified]
+            others = [other for other in suitable_solvers(problem) if other != name and SOLVERS[other].certified]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
-            look = Look(self.problem)
-            if self.problem.sums.explicit_weights and look.different_scales:  # the usual cause of a large gap
-                advice += f". The features' scales differ by a factor of {look.scale_ratio:.2g}: "
-                advice += "bring them to one scale first"
+            look = Look(problem)
+            if problem.sums.explicit_weights and look.different_scales:  # the usual cause of a large gap
+                ratio = f"{look.scale_ratio:.2g}"
+                advice += f". The features' scales differ by a factor of {ratio}: bring them to one scale first"
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
         return Result(
             weights=latest.weights,
@@ -228,8 +228,8 @@ class Run:
             seconds=self.seconds,
             status=status,
             solver=name,
-            l2=self.problem.l2,
-            l1=self.problem.l1,
+            l2=problem.l2,
+            l1=problem.l1,
             history={column: np.array(values) for column, values in self.history.items()},
             dual_point=latest.point,
             message=message,
@@ -238,18 +238,13 @@ class Run:
     def _text(self, certificate: Certificate) -> str:
         return certificate.text(self.problem.l2, self.solver.certified)
 
-    def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
+    def _called_off(self, state: State, last: Certificate | None, fresh: bool) -> bool:
         if self.callback is None:
             return False
-        before = time.perf_counter()
-        limits = self.limits
+        before, limits = time.perf_counter(), self.limits
+        now = self.solver.name, state.epoch, self.passes(state), self.seconds, last, fresh
         told = Progress(
-            self.solver.name,
-            state.epoch,
-            self.passes(state),
-            self.seconds,
-            last,
-            fresh,
+            *now,
             weights=lambda: self.solver.weights(self.problem, state),
             tol=limits.tol,
             max_passes=limits.max_passes,

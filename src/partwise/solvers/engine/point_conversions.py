@@ -10,10 +10,9 @@ first. Above it the second form's value is at least as large: no distribution wi
 Clique marginals become scores by conditionals (Bartlett et al. 2004, section 6): log p(variable | separator), summed
 over a labelling's cliques, is its log probability. Tied slots (a chain's transitions, one score for all positions)
 cannot hold a conditional per position. There v_i is found by minimising log Z(v) - <mu_i, v> from the scores that node
-marginals give (`_core.match_counts`).
-
-Scores are finite, so no probability may be 0: a share `FLOOR` of the uniform distribution is mixed in. The counts are
-matched to `TOLERANCE` of their sum, by at most `MOST` inferences per example, which do not count as passes.
+marginals give (`_core.match_counts`), to `TOLERANCE` of the counts' sum, by at most `MOST` inferences per example,
+which do not count as passes. Scores are finite, so no probability may be 0: a share `FLOOR` of the uniform distribution
+is mixed in.
 """
 
 from math import isinf
@@ -61,12 +60,11 @@ def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None
 
 
 def check_point(problem: Problem, point: DualPoint) -> None:
-    """Check a dual point that was not made for this problem: a warm start, or one from a checkpoint.
+    """Check a warm start's or a checkpoint's dual point; ValueError if its sizes, signs or masses are invalid.
 
-    Labellings must belong to the structure and keep its masks; clique marginals must be those of distributions;
-    mixtures and expected counts must lie in the labellings' convex hull, as far as masks and maxima tell. Slot scores
-    are always a distribution; planes cannot be checked. ForeignPoint if an example's distribution is not over its
-    labellings; ValueError if sizes, signs or masses are invalid.
+    ForeignPoint if labellings do not belong to the structure or its masks, clique marginals are not those of
+    distributions, or counts lie outside the labellings' convex hull, as far as masks and maxima tell. Slot scores are
+    always a distribution; planes cannot be checked.
     """
     if point.marginals is not None:
         check_marginals(problem, _marginals_of(problem, point.marginals))
@@ -138,10 +136,9 @@ def gibbs_scores(
 
 
 def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
-    """Return the clique marginals of a dual point, examples end to end; None: those of the gold labellings.
+    """Return the clique marginals of a point of this problem with mass 1 (None: the gold labellings'), or ValueError.
 
-    Where slots are tied, expected counts do not determine them: those of the Gibbs distributions are taken. The batches
-    must lie in memory. ValueError unless it is a point of this problem with mass 1.
+    Where slots are tied, expected counts do not determine them: those of the Gibbs distributions are taken.
     """
     _check_cliques(problem)
     if point is None:
