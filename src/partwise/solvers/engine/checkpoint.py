@@ -54,10 +54,9 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint holds.
+    """What a checkpoint holds. arrays, scalars: the state (`state.pack`). status: how the run ended, None before.
 
-    problem, data: the problem's constants, and arrays that tell its data from other data (`answers`). status: how the
-    run ended, None before its end. arrays, scalars: the state, as `state.pack` gives it.
+    problem, data: the problem's constants, and arrays that tell its data from other data (`answers`).
     """
 
     solver: str

@@ -63,9 +63,8 @@ NOISE = 1e-10
 class NewtonState(PrimalState):
     """radius: of the ball that the next step stays in. whole: whether a part of the Hessian led to a bad step.
 
-    scaling: the preconditioner's diagonal, empty before the first one; scaled_primal: P where it was computed.
-    marginals: expected counts at the weights (if known); trial: room for those of the next weights. Both are empty if
-    the Hessian cannot use them.
+    scaling: the preconditioner's diagonal, empty at first; scaled_primal: P where it was computed. marginals: expected
+    counts at the weights (if known); trial: room for the next ones. Both are empty if the Hessian cannot use them.
     """
 
     growing: ClassVar[frozenset[str]] = frozenset({"scaling"})
