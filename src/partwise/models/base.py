@@ -549,6 +549,7 @@ class Model(ABC, Generic[SourceT]):
     # abilities
 
     def abilities(self) -> frozenset[Ability]:
+        """Return what it can do."""
         return frozenset(each for each in Ability if each not in self.lacks and all(map(self._writes, each.methods)))
 
     def needs(self, ability: Ability, what: str) -> None:
