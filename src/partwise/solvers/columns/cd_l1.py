@@ -92,7 +92,7 @@ class CDL1(Solver[CDL1State]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
         weights, marginals = start_weights(problem, warm_start), np.zeros(problem.n_slots)
-        value, u, b = _plane(problem, weights, marginals)
+        value, u, b, _ = problem.sums.plane_at(weights, problem.loss.temperature, marginals)
         visits = len(problem.active)
         state = CDL1State(weights=weights, u=u, value=value, best_u=u.copy(), best_b=b, rng=rng, visits=visits)
         state.marginals = marginals
@@ -107,7 +107,7 @@ class CDL1(Solver[CDL1State]):
             state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen, rows=by_model)
         if state.marginals is None:  # the run was resumed
             state.marginals = np.zeros(problem.n_slots)
-            _plane(problem, state.weights, state.marginals)
+            problem.sums.plane_at(state.weights, problem.loss.temperature, state.marginals)
         own, p = state.weights[chosen], state.marginals
         inner = _core.CdL1State(state.columns, weights=own, unscaled=p, sums=np.ones(problem.n_examples))
         tol, seed = self.inner * float(violation.max(initial=0.0)), int(state.rng.integers(2**63))
@@ -120,7 +120,7 @@ class CDL1(Solver[CDL1State]):
         else:  # close to the minimum the gain of a joint step is lost in rounding
             report = _core.cd_l1(inner, options)
         state.weights[chosen] = own
-        state.value, state.u, b = _plane(problem, state.weights, p)
+        state.value, state.u, b, _ = problem.sums.plane_at(state.weights, problem.loss.temperature, p)
         for plane in [*planes, (state.u, b)]:
             state.best_u, state.best_b = best_mean(problem, (state.best_u, state.best_b), plane)
         state.epoch += 1
@@ -150,9 +150,3 @@ class CDL1(Solver[CDL1State]):
             new = new[np.argpartition(violation[new], -room)[-room:]]
         chosen = np.union1d(np.flatnonzero(used), new).astype(np.int64)
         return chosen if len(chosen) else np.zeros(1, dtype=np.int64)
-
-
-def _plane(problem: Problem, weights: Floats, marginals: Floats) -> tuple[float, Floats, float]:
-    """Return the losses and the plane at the weights. marginals: is filled with the probabilities there."""
-    value, u, b, _ = problem.sums.plane_at(weights, problem.loss.temperature, marginals)
-    return value, u, b

@@ -27,9 +27,9 @@ import numpy as np
 
 from partwise import _core
 from partwise.problem import Capability, DualPoint, Problem
-from partwise.solvers.dual.base import REFRESH, GibbsBlocks, GibbsState, growth_option, start_scores
+from partwise.solvers.dual.base import REFRESH, GibbsBlocks, GibbsState, start_scores
 from partwise.solvers.engine.base import Certified, WarmStart, start_point
-from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
+from partwise.solvers.engine.options import FROM_ONE, NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.online.base import OnlineSolver
 from partwise.solvers.working_sets.base import memory_option, start_sets
 from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
@@ -76,7 +76,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         11.0, "how far the first scores of wrong parts lie below those of gold parts", NOT_NEGATIVE
     )
     initial_step: float = option(0.5, "first step size of every example while the temperature falls", POSITIVE)
-    growth: float = growth_option("factor on the step size after each visit")
+    growth: float = option(1.05, "factor on the step size after each visit", FROM_ONE)
     memory_mb: float = memory_option()
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from partwise import _core
 from partwise.problem import L2, DivergenceError, DualPoint, ElasticNet, Problem, Status
 from partwise.solvers.engine.base import WarmStart, require_point, start_point, start_weights
-from partwise.solvers.engine.options import FROM_ONE, NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
+from partwise.solvers.engine.options import NOT_NEGATIVE, POSITIVE, Values, at_least, one_of, option
 from partwise.solvers.engine.point_conversions import clique_marginals, gibbs_scores
 from partwise.solvers.engine.state import State
 from partwise.solvers.online.base import views
@@ -82,11 +82,6 @@ def start_option() -> Start:
 def sharpness_option(values: Values = NOT_NEGATIVE) -> float:
     """Declare the option of how near to the gold labelling a start is."""
     return option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts", values)
-
-
-def growth_option(help: str) -> float:
-    """Declare the option of how fast step sizes grow."""
-    return option(1.05, help, FROM_ONE)
 
 
 def round_size_option() -> int:

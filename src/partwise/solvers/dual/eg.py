@@ -85,7 +85,7 @@ class EG(BlockSolver[EGState]):
     initial_step: str | float = option(
         0.5, "adaptive: first step size of every example, or calibrate", POSITIVE._replace(words=("calibrate",))
     )
-    growth: float = base.growth_option("adaptive: factor on the step size after each visit")
+    growth: float = option(1.05, "adaptive: factor on the step size after each visit", FROM_ONE)
     round_size: int = base.round_size_option()
     anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)", FROM_ONE)
     anneal_hold: int = option(5, "passes at the first l2", at_least(0))

@@ -56,6 +56,7 @@ from partwise.solvers.engine.base import (
     start_point,
     start_weights,
 )
+from partwise.solvers.engine.options import FROM_ONE, option
 from partwise.support.arrays import Floats
 
 #: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
@@ -112,7 +113,7 @@ class BatchEG(ScheduledSolver[S]):
     step_size: str | float = base.step_size_option("search", "theorem")
     start: base.Start = base.start_option()
     sharpness: float = base.sharpness_option()
-    growth: float = base.growth_option("search: factor on the step size after each step that is not refused")
+    growth: float = option(1.05, "search: factor on the step size after each step that is not refused", FROM_ONE)
 
     @abstractmethod
     def move(self, problem: Problem, state: S, step: float) -> Moved:

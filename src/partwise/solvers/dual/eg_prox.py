@@ -35,7 +35,7 @@ from partwise.solvers.dual import base
 from partwise.solvers.dual.eg import EG
 from partwise.solvers.engine.base import Certified, WarmStart, start_weights
 from partwise.solvers.engine.data_sample import Look
-from partwise.solvers.engine.options import POSITIVE, Values, option
+from partwise.solvers.engine.options import FROM_ONE, POSITIVE, Values, option
 from partwise.solvers.online.base import InBlocks, OnlineSolver, OnlineState
 from partwise.support.arrays import Floats
 
@@ -91,7 +91,7 @@ class EGProx(OnlineSolver[EGProxState]):
     start: base.Start = base.start_option()
     sharpness: float = base.sharpness_option()
     initial_step: float = option(0.5, "first step size of every example", POSITIVE)
-    growth: float = base.growth_option("factor on the step size after each visit")
+    growth: float = option(1.05, "factor on the step size after each visit", FROM_ONE)
     round_size: int = base.round_size_option()
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGProxState:
