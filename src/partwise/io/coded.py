@@ -17,9 +17,8 @@ from partwise.support.arrays import Ints, pointers, runs
 class CodedSequences(Sequence[list[str]]):
     """A list of lists of strings, held as one number per position; `SequenceTagger.fit` takes labels in this form.
 
-    names : distinct strings, in the order in which they are first seen
-    codes : the index in `names` of each position's string; the sequences are concatenated
-    lengths : number of positions of each sequence
+    names: distinct strings, in the order in which they are first seen. codes: the index in `names` of each position's
+    string; the sequences are concatenated. lengths: number of positions of each sequence.
     """
 
     def __init__(self, names: list[str], codes: NDArray[np.int32], lengths: Ints) -> None:

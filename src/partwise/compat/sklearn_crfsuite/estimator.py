@@ -55,10 +55,8 @@ class CRF(BaseEstimator):
     keep_tempfiles : leave temporary files where they are
     trainer_cls : the subclass of `pycrfsuite.Trainer` to train with
 
-    Attributes
-    ----------
-    tagger_, classes_, size_, num_attributes_, attributes_, state_features_, transition_features_ : None before `fit`
-    training_log_ : what the last `fit` said, a `pycrfsuite._logparser.TrainLogParser`
+    Before `fit`, `tagger_`, `classes_`, `size_`, `num_attributes_`, `attributes_`, `state_features_` and
+    `transition_features_` are None. `training_log_`: what `fit` said last, a `pycrfsuite._logparser.TrainLogParser`.
     """
 
     algorithm: str | None = None

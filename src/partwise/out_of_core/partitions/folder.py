@@ -26,11 +26,9 @@ _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueD
 class Partitions(EncodedData):
     """Training data in files, which `fit` takes in place of X and y; `partwise.out_of_core.partitions.open` makes it.
 
-    memory : the bytes that a process that trains may take, about; None: any number
-    kind : the kind of the estimator's model files
-    n_rows : the number of positions of all examples
-    digest : differs between partitions
-    input_settings : how the command line read the data, as in model files
+    memory: the bytes that a process that trains may take, about; None: any number. kind: that of the estimator's model
+    files. n_rows: the number of positions of all examples. digest: differs between partitions. input_settings: how the
+    command line read the data, as in model files.
     """
 
     def __init__(self, folder: str, manifest: Manifest, memory: int | None) -> None:
