@@ -160,10 +160,7 @@ class GibbsState(State):
 
 
 class GibbsBlocks(NamedTuple):
-    """Gibbs distributions p_i ~ exp(<counts, s_i>) of all examples, and the weights that follow from them.
-
-    weights, plane: w and u (with l1), (d,). scores, marginals: s and mu, (all slots,). entropies, step_sizes: (n,).
-    """
+    """Gibbs distributions p_i ~ exp(<counts, s_i>) of all examples (`GibbsState`), and their w and (with l1) u."""
 
     weights: Floats
     plane: Floats

@@ -53,9 +53,8 @@ NOISE = 1e-13
 class BundleState(State):
     """weights, primal: the best so far, (d,). u, b, dual: the best mixture of planes, (d,). carried: planes in it.
 
-    model: J_m(w_m). ahead: whether to ask at the model's minimum next, as there was no progress between. stalled:
-    neither the model nor the weights can be improved, at the end of double precision or where an oracle gives bounds
-    (slack rescaling). trusted: whether the planes were made in this process, or checked.
+    model: J_m(w_m). ahead: ask at the model's minimum next, as there was no progress between. stalled: no progress is
+    possible in doubles, or where oracles give bounds (slack rescaling). trusted: planes were made here, or checked.
     """
 
     weights: Floats

@@ -42,8 +42,7 @@ LITTLE = 1e-3
 class CuttingPlaneState(State):
     """weights: of the working sets, (d,). best, best_primal: the best weights seen, (d,), and P there.
 
-    violation: the largest one of the last pass. rounds: sweeps over the working sets. merged: sets merged.
-    risen: how far the sweeps of the last pass raised the dual.
+    violation, risen: in the last pass, the largest violation and the dual's rise. rounds: sweeps. merged: sets merged.
     """
 
     weights: Floats
