@@ -32,7 +32,8 @@ from partwise.solvers.engine.base import Certified, WarmStart, start_point
 from partwise.solvers.engine.options import FROM_ONE, NOT_NEGATIVE, POSITIVE, PROPER_SHARE, at_least, option
 from partwise.solvers.online.base import OnlineSolver
 from partwise.solvers.working_sets.base import memory_option, start_sets
-from partwise.solvers.working_sets.bcfw import BCFW, BCFWState
+from partwise.solvers.working_sets.bcfw import BCFW
+from partwise.solvers.working_sets.bcfw_plain import BCFWState
 from partwise.solvers.working_sets.kept_labellings import KeptLabellings
 from partwise.support.arrays import Floats
 
