@@ -217,11 +217,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator[ClassesModel]):
     def explain(self, x: Table, *, label: object = None, against: object = None) -> Explanation:
         """Return the features that make the best label of a row better than the second-best one.
 
-        Their amounts add up to the difference of the two scores.
-
-        x : a row, a dict or a list of strings
-        label, against : optional
-            The label to explain in place of the best one, and to compare it with in place of the best other one.
+        Their amounts add up to the difference of the two scores. x: a row, a dict or a list of strings. label, against:
+        the label to explain in place of the best one, and to compare it with in place of the best other one.
         """
         return cast(Explanation, self._explain(_one_row(x), label, against))
 

@@ -50,10 +50,10 @@ class CRF(BaseEstimator):
     Parameters are CRFsuite's (`pycrfsuite.Trainer.help` says what each means here); None is an algorithm's default, and
     those of other algorithms are not used. `algorithm` is one of "lbfgs" (the default), "l2sgd", "ap" and "pa".
 
-    model_filename : where the model is written, or a model file to predict with, without `fit`. By default models have
-        temporary files, which are pickled with the estimator
-    keep_tempfiles : leave temporary files where they are
-    trainer_cls : the subclass of `pycrfsuite.Trainer` to train with
+    - model_filename: where the model is written, or a model file to predict with, without `fit`. By default models have
+      temporary files, which are pickled with the estimator.
+    - keep_tempfiles: leave temporary files where they are.
+    - trainer_cls: the subclass of `pycrfsuite.Trainer` to train with.
 
     Before `fit`, `tagger_`, `classes_`, `size_`, `num_attributes_`, `attributes_`, `state_features_` and
     `transition_features_` are None. `training_log_`: what `fit` said last, a `pycrfsuite._logparser.TrainLogParser`.

@@ -135,10 +135,10 @@ class TreebankGrammar:
 def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
     """Return the grammar of trees in normal form (`TreeTransform.binary`).
 
-    trees : nodes are (symbol, left, right) or (symbol, word); ValueError names a tree that is not in normal form
-    rare : words that are seen so many times or fewer count as their class of unknown words, here and in sentences to
-        parse; with 0 there are no classes, and a word outside the lexicon is an error
-    frequent_suffix : a suffix that so many rare words have makes a class
+    - trees: nodes are (symbol, left, right) or (symbol, word); ValueError names a tree that is not in normal form.
+    - rare: words that are seen so many times or fewer count as their class of unknown words, here and in sentences to
+      parse; with 0 there are no classes, and a word outside the lexicon is an error.
+    - frequent_suffix: a suffix that so many rare words have makes a class.
     """
     counts = GrammarCounts()
     counts.add(trees)
